@@ -1,0 +1,158 @@
+"""The Graph: names, and integer triples that refer to them. Everything else in fedkge works on the integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.errors import DataError
+from fedkge.registry import near
+
+Triples: TypeAlias = NDArray[np.int32]
+"""Array of shape (n, 3): head, relation, tail; C-contiguous."""
+
+HEAD, RELATION, TAIL = 0, 1, 2
+SPLITS = ("train", "valid", "test")
+
+
+def no_triples() -> Triples:
+    """An empty table of triples.
+
+    >>> no_triples().shape
+    (0, 3)
+    """
+    return np.empty((0, 3), dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Distinct names in a fixed order; the position of a name is its id.
+
+    >>> names = Vocabulary(("aspirin", "headache"))
+    >>> names.id_of("headache"), len(names), names[0]
+    (1, 2, 'aspirin')
+    """
+
+    names: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, identifier: int) -> str:
+        return self.names[identifier]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Name to id; made at the first look-up."""
+        index = {name: identifier for identifier, name in enumerate(self.names)}
+        if len(index) != len(self.names):
+            raise DataError(f"a vocabulary holds {len(self.names) - len(index)} repeated names: make them distinct")
+        return index
+
+    def id_of(self, name: str, kind: str = "name") -> int:
+        """The id of `name`, or an error that lists near names."""
+        identifier = self.index.get(name)
+        if identifier is None:
+            close = near(name, self.names)
+            hint = f"; near: {', '.join(close)}" if close else ""
+            raise DataError(f"unknown {kind} {name!r}{hint}")
+        return identifier
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A knowledge graph: vocabularies and three sets of distinct triples.
+
+    `removed_duplicates` counts what the reader dropped, per split; `unseen` counts the held-out
+    triples with an entity or relation that never occurs in train (they are kept).
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a")])
+    >>> graph.train.tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+
+    name: str
+    entities: Vocabulary
+    relations: Vocabulary
+    train: Triples
+    valid: Triples = field(default_factory=no_triples)
+    test: Triples = field(default_factory=no_triples)
+    removed_duplicates: int = 0
+    notice: str = ""
+    """An acknowledgement that must be shown wherever the graph is used."""
+
+    def __post_init__(self) -> None:
+        for split in SPLITS:
+            triples = self.split(split)
+            if triples.dtype != np.int32 or triples.ndim != 2 or triples.shape[1] != 3:
+                raise DataError(
+                    f"{self.name}/{split}: expected int32 triples of shape (n, 3), got {triples.dtype} {triples.shape}"
+                )
+            if len(triples):
+                low, high = triples.min(axis=0), triples.max(axis=0)
+                limits = (len(self.entities), len(self.relations), len(self.entities))
+                if low.min() < 0 or any(int(top) >= limit for top, limit in zip(high, limits, strict=True)):
+                    raise DataError(f"{self.name}/{split}: an id lies outside the vocabularies {limits}, got {high}")
+
+    def split(self, name: str) -> Triples:
+        """The triples of "train", "valid" or "test"."""
+        if name not in SPLITS:
+            raise DataError(f"unknown split {name!r}: expected train, valid or test")
+        triples: Triples = getattr(self, name)
+        return triples
+
+    @property
+    def all_triples(self) -> Triples:
+        """Train, valid and test in one table: what filtered ranking must not punish."""
+        return np.concatenate([self.train, self.valid, self.test])
+
+    @classmethod
+    def from_names(
+        cls,
+        name: str,
+        train: Iterable[tuple[str, str, str]],
+        valid: Iterable[tuple[str, str, str]] = (),
+        test: Iterable[tuple[str, str, str]] = (),
+        notice: str = "",
+    ) -> Graph:
+        """Number the names in order of appearance, drop repeated triples and count them."""
+        entities: dict[str, int] = {}
+        relations: dict[str, int] = {}
+        tables, removed = [], 0
+        for split in (train, valid, test):
+            rows = [
+                (
+                    entities.setdefault(head, len(entities)),
+                    relations.setdefault(relation, len(relations)),
+                    entities.setdefault(tail, len(entities)),
+                )
+                for head, relation, tail in split
+            ]
+            distinct = distinct_triples(np.array(rows, dtype=np.int32).reshape(-1, 3))
+            removed += len(rows) - len(distinct)
+            tables.append(distinct)
+        return cls(name, Vocabulary(tuple(entities)), Vocabulary(tuple(relations)), *tables, removed, notice)
+
+
+def distinct_triples(triples: Triples) -> Triples:
+    """The first occurrence of every triple, in the order they came.
+
+    >>> distinct_triples(np.array([[0, 0, 1], [0, 0, 1], [1, 0, 0]], dtype=np.int32)).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+    if len(triples) == 0:
+        return no_triples()
+    keys = np.ascontiguousarray(triples).view([("", np.int32)] * 3).ravel()
+    _, first = np.unique(keys, return_index=True)
+    return np.ascontiguousarray(triples[np.sort(first)])
