@@ -74,8 +74,8 @@ class Vocabulary:
 class Graph:
     """A knowledge graph: vocabularies and three sets of distinct triples.
 
-    `removed_duplicates` counts what the reader dropped, per split; `unseen` counts the held-out
-    triples with an entity or relation that never occurs in train (they are kept).
+    A client's shard is a Graph too: its vocabularies hold only what the client owns.
+    `removed_duplicates` counts the repeated triples that were dropped on the way in.
 
     >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a")])
     >>> graph.train.tolist()
@@ -142,7 +142,16 @@ class Graph:
             distinct = distinct_triples(np.array(rows, dtype=np.int32).reshape(-1, 3))
             removed += len(rows) - len(distinct)
             tables.append(distinct)
-        return cls(name, Vocabulary(tuple(entities)), Vocabulary(tuple(relations)), *tables, removed, notice)
+        return cls(
+            name,
+            Vocabulary(tuple(entities)),
+            Vocabulary(tuple(relations)),
+            train=tables[0],
+            valid=tables[1],
+            test=tables[2],
+            removed_duplicates=removed,
+            notice=notice,
+        )
 
 
 def distinct_triples(triples: Triples) -> Triples:
