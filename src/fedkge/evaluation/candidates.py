@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.graph import Triples
-
-Side: TypeAlias = Literal["tail", "head"]
+from fedkge.graph import Side, Triples
 
 
 class CandidateScorer(Protocol):

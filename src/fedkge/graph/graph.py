@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from fedkge.registry import near
 
 Triples: TypeAlias = NDArray[np.int32]
 """Array of shape (n, 3): head, relation, tail; C-contiguous."""
+
+Side: TypeAlias = Literal["tail", "head"]
+"""Which end of a triple is missing, corrupted or ranked."""
 
 HEAD, RELATION, TAIL = 0, 1, 2
 SPLITS = ("train", "valid", "test")

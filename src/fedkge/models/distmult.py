@@ -1,0 +1,85 @@
+"""DistMult (Yang et al., 2015): score = sum of h * r * t."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedkge.models.comparisons import Comparison
+from fedkge.models.comparisons.dot import DOT
+from fedkge.models.kernel import kernel
+from fedkge.models.scorer import Known, ModelShape
+from fedkge.models.tables import Gradients, Table, Tables
+
+
+@kernel
+def _queries(entities, relations, anchors, relation_ids, out):
+    for i in range(anchors.shape[0]):
+        for k in range(out.shape[1]):
+            out[i, k] = entities[anchors[i], k] * relations[relation_ids[i], k]
+
+
+@kernel
+def _backward(
+    entities,
+    relations,
+    anchors,
+    relation_ids,
+    gradient,
+    entity_slots,
+    entity_gradient,
+    relation_slots,
+    relation_gradient,
+):
+    for i in range(anchors.shape[0]):
+        anchor, relation = anchors[i], relation_ids[i]
+        entity_slot, relation_slot = entity_slots[anchor], relation_slots[relation]
+        for k in range(gradient.shape[1]):
+            entity_gradient[entity_slot, k] += gradient[i, k] * relations[relation, k]
+            relation_gradient[relation_slot, k] += gradient[i, k] * entities[anchor, k]
+
+
+@dataclass(frozen=True)
+class DistMult:
+    """Query h * r (or t * r: the model is symmetric), compared by inner product; the margin plays no part.
+
+    >>> DistMult().relation_width(128)
+    128
+    """
+
+    name: str = "DistMult"
+    comparison: Comparison = DOT
+
+    @classmethod
+    def of_shape(cls, shape: ModelShape) -> DistMult:  # noqa: ARG003
+        """The scorer for a model of this shape."""
+        return cls()
+
+    def entity_width(self, dimension: int) -> int:
+        """One number per dimension."""
+        return dimension
+
+    def relation_width(self, dimension: int) -> int:
+        """One number per dimension."""
+        return dimension
+
+    def queries(self, tables: Tables, known: Known) -> Table:
+        """The element-wise product of anchor and relation."""
+        out = np.empty((len(known.anchors), tables.entities.shape[1]), dtype=tables.entities.dtype)
+        _queries(tables.entities, tables.relations, known.anchors, known.relations, out)
+        return out
+
+    def backward(self, tables: Tables, known: Known, slope: Table, into: Gradients) -> None:
+        """Each factor's gradient is the query's times the other factor."""
+        _backward(
+            tables.entities,
+            tables.relations,
+            known.anchors,
+            known.relations,
+            slope,
+            into.entities.slots,
+            into.entities.values,
+            into.relations.slots,
+            into.relations.values,
+        )
