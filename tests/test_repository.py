@@ -1,4 +1,4 @@
-"""What holds the repository together: entry points, documentation of errors, imports, and what must not be in a file."""
+"""What holds the repository together: entry points, documented errors, imports, and what no file may hold."""
 
 import ast
 import os
@@ -17,15 +17,7 @@ ERRORS = [value for value in vars(errors).values() if isinstance(value, type) an
 
 # Put together from pieces, so that this file does not hold what it forbids.
 REGISTRIES = ["pypi" + ".org", "python" + "hosted", "conda" + ".anaconda", "pypi" + "/simple"]
-FOLDERS = [
-    "/ho" + "me/",
-    "/ro" + "ot/",
-    "/Us" + "ers/",
-    "/wo" + "rk/main",
-    "/wo" + "rk/shared",
-    "/op" + "t/",
-    "/tm" + "p/",
-]
+FOLDERS = ["/ho" + "me/", "/ro" + "ot/", "/wo" + "rk/main", "/wo" + "rk/shared", "/op" + "t/py"]
 FORBIDDEN = re.compile(
     "|".join(map(re.escape, REGISTRIES)) + r"|(?<![\w.}])(" + "|".join(map(re.escape, FOLDERS)) + ")"
 )
