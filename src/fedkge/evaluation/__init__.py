@@ -1,1 +1,21 @@
 """Filtered ranking on both sides, and the popularity control that every utility number stands beside."""
+
+from fedkge.evaluation.candidates import CandidateScorer
+from fedkge.evaluation.evaluate import Evaluation, evaluate, popularity_controls, unseen_in_train
+from fedkge.evaluation.popularity import Popularity
+from fedkge.evaluation.ranking import Ranking, RelationMetrics, rank
+from fedkge.evaluation.ranks import Ranks, rank_metrics
+
+__all__ = [
+    "CandidateScorer",
+    "Evaluation",
+    "Popularity",
+    "Ranking",
+    "Ranks",
+    "RelationMetrics",
+    "evaluate",
+    "popularity_controls",
+    "rank",
+    "rank_metrics",
+    "unseen_in_train",
+]
