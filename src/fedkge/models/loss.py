@@ -60,5 +60,5 @@ def _sigmoid_and_softplus(scores: Scores) -> tuple[Scores, Scores]:
     total = growth + 1
     growth /= total
     softplus = np.log(total, out=total)
-    softplus += scores - clamped
+    softplus += np.maximum(scores - clamped, 0)
     return growth, softplus

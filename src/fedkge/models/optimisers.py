@@ -90,13 +90,11 @@ class Adagrad:
 
 
 @kernel
-def _lazy_adam(table, rows, values, first, second, counts, rate, beta1, beta2, epsilon):
+def _lazy_adam(table, rows, values, first, second, scales, spreads, beta1, beta2, epsilon):
     one = table.dtype.type(1)
     for slot in range(rows.shape[0]):
         row = rows[slot]
-        counts[row] += 1
-        scale = rate / (one - beta1 ** counts[row])
-        spread = one / np.sqrt(one - beta2 ** counts[row])
+        scale, spread = scales[slot], spreads[slot]
         for k in range(table.shape[1]):
             slope = values[slot, k]
             moment = beta1 * first[row, k] + (one - beta1) * slope
@@ -116,8 +114,13 @@ class LazyAdam:
 
     def step(self, table: Table, gradient: RowGradient) -> None:
         """Update the touched rows."""
-        numbers = (table.dtype.type(x) for x in (self.rate, FIRST_DECAY, SECOND_DECAY, EPSILON))
-        _lazy_adam(table, gradient.touched, gradient.values, self.first, self.second, self.counts, *numbers)
+        rows = gradient.touched
+        self.counts[rows] += 1
+        age = self.counts[rows].astype(np.float64)
+        scales = (self.rate / -np.expm1(age * np.log(FIRST_DECAY))).astype(table.dtype)
+        spreads = (1 / np.sqrt(-np.expm1(age * np.log(SECOND_DECAY)))).astype(table.dtype)
+        decays = (table.dtype.type(x) for x in (FIRST_DECAY, SECOND_DECAY, EPSILON))
+        _lazy_adam(table, rows, gradient.values, self.first, self.second, scales, spreads, *decays)
 
     def state(self) -> dict[str, np.ndarray[Any, Any]]:
         """Both moments and the number of updates per row."""

@@ -35,6 +35,7 @@ def _against_all(queries, table, offset, out):
 @kernel
 def _backward(queries, table, ids, group_size, weights, query_gradient, slots, row_gradient):
     count, width = queries.shape
+    one = queries.dtype.type(1)
     for group in range(ids.shape[0]):
         first = group * group_size
         for j in range(ids.shape[1]):
@@ -43,7 +44,7 @@ def _backward(queries, table, ids, group_size, weights, query_gradient, slots, r
             for i in range(first, min(first + group_size, count)):
                 weight = weights[i, j]
                 for k in range(width):
-                    slope = copysign(weight, queries[i, k] - table[row, k])
+                    slope = weight * copysign(one, queries[i, k] - table[row, k])
                     query_gradient[i, k] -= slope
                     row_gradient[slot, k] += slope
 
