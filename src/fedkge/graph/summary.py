@@ -1,0 +1,120 @@
+"""What a graph holds, in numbers: the first thing to look at, and what `fedkge data describe` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedkge.graph.building import triple_keys
+from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples
+
+MANY = 1.5
+"""From this mean number of partners on, a side of a relation counts as N (Bordes et al. 2013)."""
+
+CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSummary:
+    """Counts of a graph; dictionaries have the splits as keys. Degrees and categories are those of train."""
+
+    name: str
+    entities: int
+    relations: int
+    triples: dict[str, int]
+    self_loops: dict[str, int]
+    unseen: dict[str, int]
+    """Triples with an entity or a relation that never occurs in train."""
+    also_in_train: dict[str, int]
+    """Held-out triples that train holds too."""
+    removed_duplicates: int
+    entities_in_train: int
+    degree_mean: float
+    """Over the entities that occur in train; a self-loop counts twice."""
+    degree_median: float
+    degree_max: int
+    categories: dict[str, int]
+    """Relations of each kind; "1-N" means one head, many tails."""
+    notice: str
+
+
+def describe(graph: Graph) -> GraphSummary:
+    """Count what the graph holds.
+
+    >>> summary = describe(Graph.from_names("tiny", [("a", "r", "b"), ("a", "r", "c")], test=[("d", "r", "d")]))
+    >>> summary.triples, summary.unseen["test"], summary.self_loops["test"], summary.categories["1-N"]
+    ({'train': 2, 'valid': 0, 'test': 1}, 1, 1, 1)
+    """
+    degrees = np.bincount(graph.train[:, [HEAD, TAIL]].ravel(), minlength=len(graph.entities))
+    degrees = degrees[degrees > 0]
+    return GraphSummary(
+        name=graph.name,
+        entities=len(graph.entities),
+        relations=len(graph.relations),
+        triples={split: len(graph.split(split)) for split in SPLITS},
+        self_loops={split: _self_loops(graph.split(split)) for split in SPLITS},
+        unseen=unseen_counts(graph),
+        also_in_train=_also_in_train(graph),
+        removed_duplicates=graph.removed_duplicates,
+        entities_in_train=len(degrees),
+        degree_mean=float(degrees.mean()) if len(degrees) else 0.0,
+        degree_median=float(np.median(degrees)) if len(degrees) else 0.0,
+        degree_max=int(degrees.max(initial=0)),
+        categories=relation_categories(graph),
+        notice=graph.notice,
+    )
+
+
+def _self_loops(triples: Triples) -> int:
+    return int((triples[:, HEAD] == triples[:, TAIL]).sum())
+
+
+def unseen_counts(graph: Graph) -> dict[str, int]:
+    """How many held-out triples have an entity or a relation that train does not have: nobody can learn those.
+
+    >>> unseen_counts(Graph.from_names("tiny", [("a", "r", "b")], valid=[("a", "r", "c"), ("b", "r", "a")]))
+    {'valid': 1, 'test': 0}
+    """
+    known_entities = np.zeros(len(graph.entities), dtype=bool)
+    known_entities[graph.train[:, [HEAD, TAIL]]] = True
+    known_relations = np.zeros(len(graph.relations), dtype=bool)
+    known_relations[graph.train[:, RELATION]] = True
+    counts = {}
+    for split in SPLITS[1:]:
+        heads, relations, tails = graph.split(split).T
+        seen = known_entities[heads] & known_relations[relations] & known_entities[tails]
+        counts[split] = int((~seen).sum())
+    return counts
+
+
+def _also_in_train(graph: Graph) -> dict[str, int]:
+    counts = {}
+    for split in SPLITS[1:]:
+        held_out = graph.split(split)
+        keys = [triple_keys(table, len(graph.entities), len(graph.relations)) for table in (held_out, graph.train)]
+        if keys[0] is None or keys[1] is None:
+            known = set(map(tuple, graph.train.tolist()))
+            counts[split] = sum(tuple(triple) in known for triple in held_out.tolist())
+        else:
+            counts[split] = int(np.isin(keys[0], keys[1]).sum())
+    return counts
+
+
+def relation_categories(graph: Graph) -> dict[str, int]:
+    """How many relations of train are 1-1, 1-N, N-1 and N-N.
+
+    >>> relation_categories(Graph.from_names("tiny", [("a", "r", "b"), ("c", "r", "b"), ("a", "s", "b")]))
+    {'1-1': 1, '1-N': 0, 'N-1': 1, 'N-N': 0}
+    """
+    triples = np.bincount(graph.train[:, RELATION], minlength=len(graph.relations))
+    used = triples > 0
+    partners = []
+    for side in (HEAD, TAIL):
+        # The number of triples over the number of distinct ends on this side: partners per end.
+        pairs = np.unique(graph.train[:, RELATION].astype(np.int64) * len(graph.entities) + graph.train[:, side])
+        distinct = np.bincount(pairs // max(len(graph.entities), 1), minlength=len(graph.relations))
+        partners.append(triples[used] / distinct[used])
+    tails_per_head, heads_per_tail = partners
+    category = 2 * (heads_per_tail >= MANY) + (tails_per_head >= MANY)
+    return dict(zip(CATEGORIES, np.bincount(category, minlength=len(CATEGORIES)).tolist(), strict=True))
