@@ -58,7 +58,7 @@ lock: ## Write requirements/dev.txt again with the newest versions that fit
 
 clean: ## Remove the environments and everything that was built
 	rm -rf .venv .venv-bench .venv-lock build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.demo: pyproject.toml $(LOCK)
 	$(call environment,.venv)
