@@ -81,7 +81,7 @@ def source() -> Iterator[Source]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         served.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield served

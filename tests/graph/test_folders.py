@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -200,6 +201,7 @@ def test_relation_categories() -> None:
     assert categories == {"1-1": 1, "1-N": 1, "N-1": 1, "N-N": 1}
 
 
+@pytest.mark.bench
 def test_pykeen_there_and_back() -> None:
     pytest.importorskip("pykeen", reason="needs the extra fedkge[pykeen]")
     graph = Graph.from_names("tiny", [("b", "s", "a"), ("a", "r", "b"), ("c", "r", "c")], test=[("a", "s", "c")])
@@ -214,6 +216,6 @@ def test_pykeen_there_and_back() -> None:
 
 
 def test_without_pykeen_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(UnavailableError, match=r"pip install 'fedkge\[pykeen\]'"):
         to_pykeen(Graph.from_names("tiny", [("a", "r", "b")]))

@@ -89,16 +89,19 @@ def unseen_counts(graph: Graph) -> dict[str, int]:
 
 
 def _also_in_train(graph: Graph) -> dict[str, int]:
-    counts = {}
-    for split in SPLITS[1:]:
-        held_out = graph.split(split)
-        keys = [triple_keys(table, len(graph.entities), len(graph.relations)) for table in (held_out, graph.train)]
-        if keys[0] is None or keys[1] is None:
-            known = set(map(tuple, graph.train.tolist()))
-            counts[split] = sum(tuple(triple) in known for triple in held_out.tolist())
-        else:
-            counts[split] = int(np.isin(keys[0], keys[1]).sum())
-    return counts
+    return {split: _count_common(graph, graph.split(split)) for split in SPLITS[1:]}
+
+
+def _count_common(graph: Graph, held_out: Triples) -> int:
+    if not len(held_out) or not len(graph.train):
+        return 0
+    known, asked = (triple_keys(table, len(graph.entities), len(graph.relations)) for table in (graph.train, held_out))
+    if known is None or asked is None:
+        train = set(map(tuple, graph.train.tolist()))
+        return sum(tuple(triple) in train for triple in held_out.tolist())
+    known.sort()
+    places = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    return int((known[places] == asked).sum())
 
 
 def relation_categories(graph: Graph) -> dict[str, int]:
@@ -112,8 +115,9 @@ def relation_categories(graph: Graph) -> dict[str, int]:
     partners = []
     for side in (HEAD, TAIL):
         # The number of triples over the number of distinct ends on this side: partners per end.
-        pairs = np.unique(graph.train[:, RELATION].astype(np.int64) * len(graph.entities) + graph.train[:, side])
-        distinct = np.bincount(pairs // max(len(graph.entities), 1), minlength=len(graph.relations))
+        pairs = np.sort(graph.train[:, RELATION].astype(np.int64) * len(graph.entities) + graph.train[:, side])
+        firsts = pairs[np.diff(pairs, prepend=-1) != 0]
+        distinct = np.bincount(firsts // max(len(graph.entities), 1), minlength=len(graph.relations))
         partners.append(triples[used] / distinct[used])
     tails_per_head, heads_per_tail = partners
     category = 2 * (heads_per_tail >= MANY) + (tails_per_head >= MANY)
