@@ -1,0 +1,341 @@
+"""Splits of one graph into shards, one per client, and what a shard shares with the others.
+
+A shard is a Graph with vocabularies of its own: only names that occur in the client's training triples.
+Clients find what they have in common by name. A training triple is in at most one shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.errors import ConfigurationError, DataError
+from fedkge.graph.folders import read_folder
+from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples, Vocabulary
+from fedkge.graph.streams import decoded_lines
+from fedkge.graph.synthetic import NumberedNames
+from fedkge.registry import look_up
+
+DEFAULT_OVERLAP = 0.25
+NOBODY = -1
+NOTICE = "notice.txt"
+CHUNK = 4096
+
+Owners: TypeAlias = NDArray[np.int32]
+"""A client's number for every triple, or NOBODY."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCounts:
+    """What one client holds."""
+
+    name: str
+    train: int
+    valid: int
+    test: int
+    entities: int
+    relations: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSummary:
+    """What the clients hold, what each pair shares, and which triples no client got.
+
+    `shared_entities[i][j]` counts the entities that clients i and j both own (on the diagonal: that i owns).
+    `outside` counts triples, per split, that belong to no client; `unseen` those of valid and test that belong to a
+    client whose training triples lack one of their names.
+    """
+
+    clients: tuple[ShardCounts, ...]
+    shared_entities: tuple[tuple[int, ...], ...]
+    outside: tuple[int, int, int] = (0, 0, 0)
+    unseen: tuple[int, int, int] = (0, 0, 0)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A table for people, header first: counts per client, then the entities shared with each client."""
+        header = (
+            "client",
+            *SPLITS,
+            "entities",
+            "relations",
+            *(f"shared with {client.name}" for client in self.clients),
+        )
+        body = [
+            (
+                client.name,
+                *(
+                    f"{count:,}"
+                    for count in (client.train, client.valid, client.test, client.entities, client.relations)
+                ),
+                *("" if other == row else f"{count:,}" for other, count in enumerate(self.shared_entities[row])),
+            )
+            for row, client in enumerate(self.clients)
+        ]
+        blank = ("",) * (len(header) - 4)
+        lost = [("outside all shards", self.outside), ("unseen in train", self.unseen)]
+        return [header, *body, *((label, *(f"{count:,}" for count in counts), *blank) for label, counts in lost)]
+
+    def text(self) -> str:
+        """The table as plain text, one line per row."""
+        rows = self.rows()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        gaps = [width + 2 for width in widths[1:]]
+        lines = (row[0].ljust(widths[0]) + "".join(map(str.rjust, row[1:], gaps)) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shards:
+    """The clients' graphs, in the order of their numbers, and a summary of them."""
+
+    name: str
+    graphs: tuple[Graph, ...]
+    summary: ShardSummary
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __iter__(self) -> Iterator[Graph]:
+        return iter(self.graphs)
+
+    def __getitem__(self, client: int) -> Graph:
+        return self.graphs[client]
+
+
+def split(graph: Graph, clients: int, by: str = "entity", seed: int = 0, overlap: float | None = None) -> Shards:
+    """Deal a graph to clients by "entity", "relation" or "triple"; valid and test follow the rule of train.
+
+    - entity (the paper's): every entity has a home with one client, equally many with each; besides, each other client
+      gets the fraction `overlap` of them, drawn at random. So 0 is a partition, 1 gives everything to everybody, and
+      the default 0.25 gives each of three clients half of all entities. A client's triples are those with both ends
+      inside; one that several clients could have goes to one of them, to the one with fewer triples more likely.
+    - relation (FedE, FedLU): relations are dealt at random, equally many each; a triple goes with its relation.
+    - triple: triples are dealt at random, equally many each.
+
+    Held-out triples with a name that the client's training triples lack are dropped; the summary counts them.
+    One client gets the graph itself.
+
+    >>> from fedkge.graph.synthetic import synthetic_graph
+    >>> shards = split(synthetic_graph(200, 10, 3000, seed=1), clients=3, by="relation", seed=7)
+    >>> [shard.name for shard in shards], sum(len(shard.train) for shard in shards)
+    (['client-0', 'client-1', 'client-2'], 2700)
+    """
+    rule = look_up(RULES, by, "split rule")
+    if clients < 1 or seed < 0:
+        raise ConfigurationError(f"expected at least 1 client and a seed from 0, got {clients} and {seed}")
+    if overlap is not None and (by != "entity" or not 0 <= overlap <= 1):
+        raise ConfigurationError(f"expected an overlap from 0 to 1 with a split by entity, got {overlap} by {by}")
+    if clients == 1:
+        return Shards(graph.name, (graph,), summarise((graph,)))
+    random = np.random.default_rng(np.random.SeedSequence(seed))
+    owners = rule(graph, clients, DEFAULT_OVERLAP if overlap is None else overlap, random)
+    return _assemble(graph, clients, [graph.split(name) for name in SPLITS], owners)
+
+
+def _by_entity(graph: Graph, clients: int, overlap: float, random: np.random.Generator) -> list[Owners]:
+    count = len(graph.entities)
+    _require(clients, count, "entities")
+    owned = np.zeros((count, clients), dtype=bool)
+    home = np.empty(count, dtype=np.int32)
+    home[random.permutation(count)] = np.arange(count) % clients
+    for client in range(clients):
+        at_home = np.flatnonzero(home == client)
+        for other in range(clients):
+            share = len(at_home) if other == client else round(overlap * len(at_home))
+            owned[random.permutation(at_home)[:share], other] = True
+    return [_choose(triples, owned, random) for triples in map(graph.split, SPLITS)]
+
+
+def _choose(triples: Triples, owned: NDArray[np.bool_], random: np.random.Generator) -> Owners:
+    """One client that owns both ends of each triple; where several do, one at random, the poorer the likelier."""
+    owners = np.full(len(triples), NOBODY, dtype=np.int32)
+    held = np.zeros(owned.shape[1], dtype=np.int64)
+    order = random.permutation(len(triples))
+    for start in range(0, len(order), CHUNK):
+        rows = order[start : start + CHUNK]
+        possible = owned[triples[rows, HEAD]] & owned[triples[rows, TAIL]]
+        weight = ((1 + held.mean()) / (1 + held)) ** 4
+        # The least of exponential waiting times: client c is first with probability proportional to its weight.
+        waiting = np.where(possible, random.standard_exponential(possible.shape) / weight, np.inf)
+        owners[rows] = np.where(possible.any(axis=1), waiting.argmin(axis=1), NOBODY)
+        held += np.bincount(owners[rows] + 1, minlength=len(held) + 1)[1:]
+    return owners
+
+
+def _by_relation(graph: Graph, clients: int, _: float, random: np.random.Generator) -> list[Owners]:
+    used = np.unique(graph.train[:, RELATION])
+    _require(clients, len(used), "relations in train")
+    owner = np.full(len(graph.relations), NOBODY, dtype=np.int32)
+    owner[random.permutation(used)] = np.arange(len(used)) % clients
+    return [owner[triples[:, RELATION]] for triples in map(graph.split, SPLITS)]
+
+
+def _by_triple(graph: Graph, clients: int, _: float, random: np.random.Generator) -> list[Owners]:
+    _require(clients, len(graph.train), "training triples")
+    return [
+        random.permutation(np.arange(len(triples), dtype=np.int32) % clients) for triples in map(graph.split, SPLITS)
+    ]
+
+
+Rule: TypeAlias = Callable[[Graph, int, float, np.random.Generator], list[Owners]]
+RULES: dict[str, Rule] = {"entity": _by_entity, "relation": _by_relation, "triple": _by_triple}
+
+
+def _require(clients: int, available: int, what: str) -> None:
+    if clients > available:
+        raise DataError(f"expected at most as many clients as {what}, got {clients} for {available}: ask for fewer")
+
+
+def from_assignment(
+    graph: Graph, clients: NDArray[np.integer], splits: NDArray[np.integer] | None = None, keep_unseen: bool = False
+) -> Shards:
+    """A split that was decided elsewhere: a client's number (or -1) for every triple of train, then valid, then test.
+
+    `splits` (0 train, 1 valid, 2 test) overrules the graph's own. Published splits hold out triples with names that are
+    not in the client's train; they are dropped and counted like in `split`, unless `keep_unseen`.
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a"), ("a", "likes", "c")])
+    >>> [len(shard.train) for shard in from_assignment(graph, np.array([0, 1, 0]))]
+    [2, 1]
+    """
+    triples = graph.all_triples
+    if splits is None:
+        splits = np.repeat(np.arange(3), [len(graph.split(name)) for name in SPLITS])
+    if not len(triples) == len(clients) == len(splits):
+        raise DataError(
+            f"expected a client and a split for each of the {len(triples)} triples of {graph.name}, "
+            f"got {len(clients)} and {len(splits)}"
+        )
+    if len(clients) == 0 or clients.min() < NOBODY or splits.min() < 0 or splits.max() > 2:
+        raise DataError("expected clients from 0 (or -1 for none) and splits 0, 1 or 2, got others")
+    tables = [triples[splits == number] for number in range(3)]
+    owners = [clients[splits == number].astype(np.int32) for number in range(3)]
+    return _assemble(graph, int(clients.max()) + 1, tables, owners, keep_unseen)
+
+
+def read_assignment(path: Path) -> tuple[Owners, Owners]:
+    """Client and split of every triple, from a file (also .xz) with lines client<TAB>split; see `from_assignment`."""
+    rows = []
+    for number, line in decoded_lines(path):
+        fields = line.split("\t")
+        if len(fields) != 2 or not all(field.removeprefix("-").isdecimal() for field in fields):
+            raise DataError(f"{path}:{number}: expected client<TAB>split (two numbers), got {line[:100]!r}")
+        rows.append((int(fields[0]), int(fields[1])))
+    table = np.array(rows, dtype=np.int32).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _assemble(
+    graph: Graph, clients: int, tables: Sequence[Triples], owners: Sequence[Owners], keep_unseen: bool = False
+) -> Shards:
+    shards, unseen = [], np.zeros(3, dtype=np.int64)
+    for client in range(clients):
+        mine = [table[owner == client] for table, owner in zip(tables, owners, strict=True)]
+        if len(mine[0]) == 0:
+            raise DataError(
+                f"client-{client} would have no training triples of {graph.name}: ask for fewer clients or more overlap"
+            )
+        known = np.concatenate(mine) if keep_unseen else mine[0]
+        shard, dropped = _localise(graph, f"client-{client}", known, mine)
+        shards.append(shard)
+        unseen += dropped
+    outside = [int(np.count_nonzero(owner == NOBODY)) for owner in owners]
+    summary = summarise(shards, (outside[0], outside[1], outside[2]), (0, int(unseen[1]), int(unseen[2])))
+    return Shards(graph.name, tuple(shards), summary)
+
+
+def _localise(graph: Graph, name: str, known: Triples, tables: Sequence[Triples]) -> tuple[Graph, list[int]]:
+    """A graph of these triples with ids of its own, in the order of the source's ids, and how many were dropped."""
+    entity_of, relation_of = np.full(len(graph.entities), NOBODY), np.full(len(graph.relations), NOBODY)
+    entities, relations = np.unique(known[:, [HEAD, TAIL]]), np.unique(known[:, RELATION])
+    entity_of[entities], relation_of[relations] = np.arange(len(entities)), np.arange(len(relations))
+    local = []
+    for table in tables:
+        numbers = np.stack(
+            [entity_of[table[:, HEAD]], relation_of[table[:, RELATION]], entity_of[table[:, TAIL]]], axis=1
+        )
+        local.append(np.ascontiguousarray(numbers[(numbers != NOBODY).all(axis=1)], dtype=np.int32))
+    shard = Graph(
+        name,
+        Vocabulary(_take(graph.entities.names, entities)),
+        Vocabulary(_take(graph.relations.names, relations)),
+        train=local[0],
+        valid=local[1],
+        test=local[2],
+        notice=graph.notice,
+    )
+    return shard, [len(table) - len(kept) for table, kept in zip(tables, local, strict=True)]
+
+
+def _take(names: Sequence[str], positions: NDArray[np.int32]) -> Sequence[str]:
+    if isinstance(names, NumberedNames):
+        return names.take(positions)
+    return tuple(names[position] for position in positions.tolist())
+
+
+def summarise(
+    graphs: Sequence[Graph], outside: tuple[int, int, int] = (0, 0, 0), unseen: tuple[int, int, int] = (0, 0, 0)
+) -> ShardSummary:
+    """Count what the clients hold, and by name what each pair shares."""
+    counts = tuple(
+        ShardCounts(g.name, len(g.train), len(g.valid), len(g.test), len(g.entities), len(g.relations)) for g in graphs
+    )
+    if len(graphs) == 1:
+        return ShardSummary(counts, ((counts[0].entities,),), outside, unseen)
+    owned = [frozenset(graph.entities) for graph in graphs]
+    return ShardSummary(counts, tuple(tuple(len(one & two) for two in owned) for one in owned), outside, unseen)
+
+
+def save_shards(shards: Shards, folder: Path) -> None:
+    """Write folders client-0, client-1 ...: train.txt, valid.txt, test.txt (names), entities.dict, relations.dict.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a")])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_shards(split(graph, clients=2, by="triple", seed=1), Path(folder))
+    ...     [len(shard.train) for shard in load_shards(Path(folder))]
+    [1, 1]
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder}: expected a new or empty folder for the shards, got one in use: choose another")
+    for number, graph in enumerate(shards):
+        target = folder / f"client-{number}"
+        target.mkdir(parents=True)
+        entities, relations = _writable(graph.entities), _writable(graph.relations)
+        _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
+        _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
+        for part in SPLITS:
+            if rows := graph.split(part).tolist():
+                _write(target / f"{part}.txt", (f"{entities[h]}\t{relations[r]}\t{entities[t]}" for h, r, t in rows))
+        if graph.notice:
+            _write(target / NOTICE, [graph.notice])
+
+
+def _writable(names: Vocabulary) -> Vocabulary:
+    for name in names:
+        if not name or not set(name).isdisjoint("\t\r\n"):
+            raise DataError(f"expected names without tabs and line ends to write as columns, got {name!r}: rename it")
+    return names
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def load_shards(folder: Path) -> Shards:
+    """Read what `save_shards` wrote, with the same ids; the triples that were left out are no longer known."""
+    folders = [folder / f"client-{number}" for number in range(sum(1 for _ in folder.glob("client-*")))]
+    if not folders or not all(path.is_dir() for path in folders):
+        raise DataError(f"{folder}: expected folders client-0, client-1 and so on, got others or none")
+    graphs = []
+    for path in folders:
+        notice = path / NOTICE
+        text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
+        graphs.append(replace(read_folder(path), name=path.name, notice=text))
+    return Shards(folder.resolve().name, tuple(graphs), summarise(graphs))
