@@ -22,9 +22,7 @@ KINDS = ("many_to_many", "one_to_many", "symmetric", "inverse", "composed")
 """Relation number i is of kind i modulo 5; the last two are made from the first one's triples."""
 
 COMMUNITY_SIZE = 16
-ONE_OF = 4
-"""In a one-to-many relation, one of so many members of a community can be a head."""
-
+ONE_OF = 4  # one of four members of a community can be a head in a one-to-many relation
 MOST_TYPES = 12
 ROUNDS = 12
 MOST_CELLS = 1 << 22
