@@ -1,0 +1,124 @@
+"""Every option of a training run, once: its name, its default, its limits and what it means.
+
+The command line makes its flags from this class, configuration files use the same names, and the resolved
+configuration is saved with each run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fedkge.errors import ConfigurationError
+from fedkge.registry import near
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class Configuration(BaseModel):
+    """A training run. Defaults are the paper's where it names one (batch, dimension, negatives, rate, margin).
+
+    >>> Configuration(model="rotate", rounds=5).dimension
+    128
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True)
+
+    data: str = Field("demo", description="Named data set, file or folder.")
+    model: str = Field("transe", description="transe, rotate, distmult or complex.")
+    dimension: int = Field(128, ge=1, description="Embedding dimension (complex numbers for RotatE and ComplEx).")
+    margin: float = Field(10.0, gt=0, description="Margin of the distance models; also sets the range of start values.")
+    norm: int = Field(1, ge=1, le=2, description="Distance of TransE: 1 or 2.")
+
+    clients: int = Field(1, ge=1, description="Number of clients; one graph is a federation of one.")
+    split: Literal["entity", "relation", "triple"] = Field("entity", description="How triples are dealt to clients.")
+    overlap: float | None = Field(
+        None, ge=0, le=1, description="Share of the other clients' entities that each client also gets."
+    )
+    strategy: str = Field("fede", description="fede (share entities), fedr (share relations), isolated or pooled.")
+    aggregation: Literal["mean", "weighted"] = Field("mean", description="Mean over owners, or weighted by triples.")
+    fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
+    minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
+    largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")
+
+    rounds: int = Field(30, ge=1, description="Communication rounds.")
+    local_epochs: int = Field(3, ge=1, description="Passes over a client's triples per round.")
+    local_steps: int = Field(0, ge=0, description="Steps per round instead of epochs; 0 means epochs.")
+    optimiser: str = Field("lazy-adam", description="lazy-adam, adam, adagrad or sgd.")
+    optimiser_state: Literal["reset", "kept"] = Field("reset", description="Per round: reset as FedE does, or kept.")
+    learning_rate: float = Field(1e-3, gt=0, description="Learning rate.")
+    batch_size: int = Field(64, ge=1, description="Triples per step.")
+    negatives: int = Field(256, ge=1, description="Negatives per triple.")
+    negative_group: int = Field(64, ge=1, description="Triples that share their negatives; 1 means independent ones.")
+    corrupt: Literal["tail", "head", "both"] = Field("both", description="Side that negatives replace; both: in turns.")
+    filter_negatives: bool = Field(False, description="Draw again what is a known triple (needs negative-group 1).")
+    temperature: float = Field(1.0, ge=0, description="Self-adversarial temperature; 0 weighs negatives alike.")
+    regularisation: float = Field(0.0, ge=0, description="Weight of the squared norms of each positive triple's rows.")
+
+    evaluate_every: int = Field(5, ge=0, description="Validate every so many rounds; 0 only ranks at the end.")
+    validation_triples: int = Field(0, ge=0, description="Validate on a fixed sample of this size; 0 takes all.")
+    patience: int = Field(0, ge=0, description="Stop after so many validations without a better MRR; 0 never stops.")
+    record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
+    seed: int | None = Field(None, ge=0, description="Research seed; without one it is drawn and saved with the run.")
+    threads: int = Field(0, ge=0, description="Cores to use; 0 means all. The result does not depend on it.")
+    init: str = Field(
+        "", description="Start from the vectors in this run directory or .safetensors/.parquet/.txt file."
+    )
+
+    def to_toml(self) -> str:
+        """The configuration as TOML that `read_toml` understands.
+
+        >>> parse(tomllib.loads(Configuration(rounds=3).to_toml())).rounds
+        3
+        """
+        values = {key: value for key, value in self.model_dump(by_alias=True).items() if value is not None}
+        return tomlkit.dumps(values)
+
+    @property
+    def digest(self) -> str:
+        """A hash of what decides the result: threads do not."""
+        values = self.model_dump(exclude={"threads"})
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def parse(values: Mapping[str, Any]) -> Configuration:
+    """A configuration from keys and values; an unknown key is an error that names the nearest.
+
+    >>> parse({"batch-size": 32}).batch_size
+    32
+    """
+    known = {_kebab(name) for name in Configuration.model_fields}
+    for key in values:
+        if _kebab(key) not in known:
+            close = near(_kebab(key), known)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known))}"
+            raise ConfigurationError(f"unknown configuration key {key!r}: {hint}")
+    try:
+        return Configuration.model_validate({_kebab(key): value for key, value in values.items()})
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r}"
+            for item in error.errors()
+        )
+        raise ConfigurationError(f"configuration: {problems}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The keys and values of a TOML file, without the tables that fedkge adds when it saves a run."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"{path}: no such configuration file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    values.pop("provenance", None)
+    return values

@@ -1,0 +1,198 @@
+"""A run: what was trained, on disk and in memory.
+
+`model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
+`relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. Where clients share
+no entities (isolated, FedR) each has a table of its own, `entities/c`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+from numpy.typing import NDArray
+
+from fedkge import __version__
+from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.errors import RunError
+from fedkge.evaluation import Evaluation, evaluate
+from fedkge.federation.storage import Tensors, load_tensors, save_tensors, write_atomically
+from fedkge.graph import Graph, Vocabulary
+from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+
+CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
+ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A finished (or loaded) run.
+
+    `metrics` are the lines of metrics.jsonl; the last one is the final evaluation.
+    """
+
+    configuration: Configuration
+    shards: Sequence[Graph]
+    entities: Vocabulary
+    relations: Vocabulary
+    tensors: Tensors
+    metrics: Sequence[Mapping[str, Any]] = ()
+    directory: Path | None = None
+
+    @property
+    def clients(self) -> list[str]:
+        """The clients' names."""
+        return client_names(len(self.shards))
+
+    def embedding(self, client: str = "client-0") -> Embedding:
+        """One client's model, over its own entities and relations."""
+        if client not in self.clients:
+            raise RunError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
+        own = self.tensors[f"own/{client}"]
+        table = self.tensors.get(f"entities/{client}")
+        entities = self.tensors["entities"][own] if table is None else table
+        shape = shape_of(self.configuration)
+        scorer = make_scorer(self.configuration.model, shape)
+        return Embedding(scorer, Tables(entities, self.tensors[f"relations/{client}"]), shape.margin)
+
+    def evaluate(
+        self, split: str = "test", *, controls: bool = True, sample: int | None = None, threads: int | None = None
+    ) -> dict[str, Evaluation]:
+        """Rank every client's held-out triples, both sides, beside the popularity controls."""
+        return {
+            name: evaluate(
+                self.embedding(name), shard, split, controls=controls, sample=sample, threads=threads or None
+            )
+            for name, shard in zip(self.clients, self.shards, strict=True)
+            if len(shard.split(split))
+        }
+
+
+def shape_of(configuration: Configuration) -> ModelShape:
+    """The model's shape that a configuration asks for."""
+    return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+
+
+def client_names(count: int) -> list[str]:
+    """client-0, client-1, ... with as many digits as sort well.
+
+    >>> client_names(2)
+    ['client-0', 'client-1']
+    """
+    digits = len(str(count - 1))
+    return [f"client-{number:0{digits}d}" for number in range(count)]
+
+
+def data_digest(shards: Sequence[Graph]) -> str:
+    """A hash of names and triples, so that a run is never continued or judged on other data."""
+    digest = hashlib.sha256()
+    for shard in shards:
+        for names in (shard.entities, shard.relations):
+            for name in names:
+                digest.update(name.encode())
+                digest.update(b"\n")
+        for triples in (shard.train, shard.valid, shard.test):
+            digest.update(np.ascontiguousarray(triples).data if len(triples) else b"-")
+    return digest.hexdigest()
+
+
+def provenance_of(shards: Sequence[Graph], configuration: Configuration) -> dict[str, Any]:
+    """What is saved beside the configuration: version, hashes, and what must be acknowledged."""
+    return {
+        "fedkge": __version__,
+        "configuration": configuration.digest,
+        "data": data_digest(shards),
+        "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
+    }
+
+
+class RunDirectory:
+    """The files of one run. Every file is replaced whole, so a crash never leaves a torn one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / CHECKPOINTS
+
+    def exists(self) -> bool:
+        """Whether a run has been started here."""
+        return (self.path / CONFIG).exists()
+
+    def create(self, configuration: Configuration, provenance: Mapping[str, Any]) -> None:
+        """Make the directory; the configuration is written last, so that a run exists only when it is whole."""
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be made ({error.strerror}); choose another --out") from error
+        if not (self.path / LEDGER).exists():
+            write_atomically(self.path / LEDGER, b"")
+        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": dict(provenance)})
+        write_atomically(self.path / CONFIG, text.encode())
+
+    def read_configuration(self) -> tuple[Configuration, dict[str, Any]]:
+        """The resolved configuration and the provenance that were saved."""
+        path = self.path / CONFIG
+        if not path.exists():
+            raise RunError(f"{self.path}: no run here (expected {CONFIG}); start one with `fedkge train --out`")
+        configuration = parse(read_toml(path))
+        provenance: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("provenance", {})
+        return configuration, provenance
+
+    def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
+        """One name per line; a backslash or a line break inside a name is escaped."""
+        for file, names in ((ENTITIES, entities), (RELATIONS, relations)):
+            write_atomically(self.path / file, "".join(f"{escape(name)}\n" for name in names).encode())
+
+    def read_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Both vocabularies, as written."""
+        tables = []
+        for file in (ENTITIES, RELATIONS):
+            path = self.path / file
+            if not path.exists():
+                raise RunError(f"{path}: missing; the run has not finished its first round")
+            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+            tables.append(Vocabulary(tuple(unescape(line) for line in lines)))
+        return tables[0], tables[1]
+
+    def write_metrics(self, history: Sequence[Mapping[str, Any]]) -> None:
+        """All lines so far."""
+        write_atomically(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in history).encode())
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """All lines so far; none before the first evaluation."""
+        path = self.path / METRICS
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
+        """The model that people use, or the best one so far."""
+        save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL, tensors, facts)
+
+    def read_model(self, best: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The tensors of the finished run (or the best so far) and their facts."""
+        path = self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL
+        if not path.exists():
+            raise RunError(f"{path}: missing; the run is not finished: `fedkge resume {self.path}`")
+        return load_tensors(path)
+
+
+def escape(name: str) -> str:
+    r"""A name on one line.
+
+    >>> escape("two\nlines"), unescape(escape("two\nlines")) == "two\nlines"
+    ('two\\nlines', True)
+    """
+    return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def unescape(line: str) -> str:
+    """What `escape` made."""
+    parts = line.split("\\\\")
+    return "\\".join(part.replace("\\n", "\n").replace("\\r", "\r") for part in parts)

@@ -1,0 +1,182 @@
+"""The server: it aligns what clients share, broadcasts, collects, refuses what is broken, and averages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedkge.errors import RunError
+from fedkge.federation.aggregation import Index, average, complaint
+from fedkge.federation.messages import (
+    Engine,
+    Evaluate,
+    Failure,
+    Fit,
+    Greeting,
+    Hello,
+    Rows,
+    Scores,
+    Shared,
+    Upload,
+    payload_bytes,
+)
+from fedkge.federation.randomness import server_generator
+from fedkge.models.embedding import initial_rows
+from fedkge.models.scorer import ModelShape
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """What the server must know: how to average, whom to ask, and what it accepts."""
+
+    shape: ModelShape
+    seed: int
+    weighted: bool = False
+    fraction: float = 1.0
+    minimum_clients: int = 1
+    largest_row_norm: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundReport:
+    """What happened in a round: who delivered, who did not and why, mean loss, bytes per client both ways."""
+
+    round: int
+    broadcasts: Mapping[str, Mapping[Shared, Rows]]
+    uploads: Mapping[str, Upload]
+    refused: Mapping[str, str]
+    bytes_down: Mapping[str, int] = field(default_factory=dict)
+    bytes_up: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> float:
+        """The clients' last mean losses, weighted by their triples."""
+        triples = [upload.triples for upload in self.uploads.values()]
+        return float(np.average([upload.loss for upload in self.uploads.values()], weights=triples))
+
+
+class Server:
+    """Holds the shared tables over the union of all clients' names; knows neither triples nor unshared tables.
+
+    The order of the union is that of the first client's names, then the second's new ones, and so on, so a
+    federation of one keeps its client's order.
+    """
+
+    def __init__(self, engine: Engine, plan: ServerPlan) -> None:
+        self._engine = engine
+        self._plan = plan
+        self.round = 0
+        greetings = engine.exchange({name: Hello() for name in engine.clients()})
+        self._greetings: dict[str, Greeting] = {}
+        for name in sorted(greetings):
+            greeting = greetings[name]
+            if not isinstance(greeting, Greeting):
+                raise RunError(f"{name} did not join the federation: {greeting}")
+            self._greetings[name] = greeting
+        self.names: dict[Shared, dict[str, int]] = {}
+        self.owners: dict[Shared, dict[str, Index]] = {}
+        self.tables: dict[Shared, Rows] = {}
+        self._align()
+
+    def _align(self) -> None:
+        first = next(iter(self._greetings.values()))
+        generator = server_generator(self._plan.seed, 0)
+        for kind in first.names:
+            union: dict[str, int] = {}
+            places = {
+                name: np.array([union.setdefault(row, len(union)) for row in greeting.names[kind]], dtype=np.int64)
+                for name, greeting in self._greetings.items()
+            }
+            self.names[kind], self.owners[kind] = union, places
+            self.tables[kind] = initial_rows(len(union), first.widths[kind], self._plan.shape, generator)
+
+    def rows_for(self, name: str) -> dict[Shared, Rows]:
+        """The shared rows that client `name` owns, in its order: what it is sent."""
+        return {kind: table[self.owners[kind][name]] for kind, table in self.tables.items()}
+
+    def _invited(self, round_number: int) -> list[str]:
+        names = sorted(self._greetings)
+        count = max(self._plan.minimum_clients, round(self._plan.fraction * len(names)), 1)
+        if count >= len(names):
+            return names
+        chosen = server_generator(self._plan.seed, round_number).choice(len(names), size=count, replace=False)
+        return [names[i] for i in sorted(chosen)]
+
+    def run_round(self) -> RoundReport:
+        """Broadcast, collect, check, average. A client that fails is left out and may come back next round."""
+        number = self.round + 1
+        broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
+        replies = self._engine.exchange({name: Fit(number, rows) for name, rows in broadcasts.items()})
+        uploads: dict[str, Upload] = {}
+        refused: dict[str, str] = {}
+        for name in sorted(broadcasts):
+            reply = replies.get(name, Failure(name, "no answer"))
+            reason = self._refuse(name, reply, number)
+            if reason is None and isinstance(reply, Upload):
+                uploads[name] = reply
+            else:
+                refused[name] = reason or "no upload"
+        if len(uploads) < self._plan.minimum_clients:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+            raise RunError(
+                f"round {number}: expected at least {self._plan.minimum_clients} valid uploads, got {len(uploads)} "
+                f"({reasons}). Everything up to round {self.round} is saved: mend the clients and `fedkge resume`"
+            )
+        self._average(uploads)
+        self.round = number
+        return RoundReport(
+            number,
+            broadcasts,
+            uploads,
+            refused,
+            {name: sum(table.nbytes for table in rows.values()) for name, rows in broadcasts.items()},
+            {name: payload_bytes(upload) for name, upload in uploads.items()},
+        )
+
+    def _refuse(self, name: str, reply: object, number: int) -> str | None:
+        if isinstance(reply, Failure):
+            return reply.reason
+        if not isinstance(reply, Upload):
+            return f"expected an upload, got {type(reply).__name__}"
+        if reply.round != number:
+            return f"expected an upload of round {number}, got one of round {reply.round}"
+        if set(reply.rows) != set(self.tables):
+            return f"expected the tables {sorted(self.tables)}, got {sorted(reply.rows)}"
+        for kind, rows in reply.rows.items():
+            expected = (len(self.owners[kind][name]), self.tables[kind].shape[1])
+            reason = complaint(rows, expected, self._plan.largest_row_norm)
+            if reason:
+                return f"{kind}: {reason}"
+        return None
+
+    def _average(self, uploads: Mapping[str, Upload]) -> None:
+        weights = {name: float(upload.triples) if self._plan.weighted else 1.0 for name, upload in uploads.items()}
+        for kind, table in self.tables.items():
+            rows = {name: upload.rows[kind] for name, upload in uploads.items()}
+            self.tables[kind] = average(table, rows, self.owners[kind], weights)
+
+    def evaluate(self, split: str) -> dict[str, Scores]:
+        """Each client's ranking of its own held-out triples with the tables as they are now."""
+        requests = {name: Evaluate(self.rows_for(name), split) for name in self._greetings}
+        replies = self._engine.exchange(requests)
+        scores: dict[str, Scores] = {}
+        for name in sorted(replies):
+            reply = replies[name]
+            if isinstance(reply, Failure):
+                raise RunError(f"{name} could not evaluate: {reply.reason}")
+            if isinstance(reply, Scores) and reply.triples:
+                scores[name] = reply
+        return scores
+
+
+def weighted_mean(scores: Mapping[str, Scores]) -> dict[str, float]:
+    """Metrics averaged over clients, weighted by their ranked triples, as FedE does.
+
+    >>> weighted_mean({"a": Scores(1, {"mrr": 0.0}), "b": Scores(3, {"mrr": 1.0})})
+    {'mrr': 0.75}
+    """
+    total = sum(score.triples for score in scores.values())
+    keys = next(iter(scores.values())).metrics if scores else ()
+    return {key: sum(score.triples * score.metrics[key] for score in scores.values()) / total for key in keys}

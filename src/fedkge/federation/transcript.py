@@ -1,0 +1,114 @@
+"""What everyone saw: broadcasts and uploads of chosen rounds, and each adversary's view of them.
+
+A view hands out only what its holder was sent or sent itself. Attacks read views and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.messages import Rows, Shared
+from fedkge.federation.server import RoundReport
+from fedkge.federation.storage import load_tensors, save_tensors
+
+FOLDER = "transcript"
+
+
+def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
+    """The rounds that a rule keeps: "none", "all", "every:N" or a list like "1,5,10".
+
+    >>> sorted(recorded_rounds("every:5", 12))
+    [5, 10]
+    """
+    if rule == "none":
+        return frozenset()
+    if rule == "all":
+        return frozenset(range(1, rounds + 1))
+    try:
+        if rule.startswith("every:"):
+            step = int(rule.removeprefix("every:"))
+            return frozenset(range(step, rounds + 1, step))
+        chosen = frozenset(int(part) for part in rule.split(","))
+    except ValueError as error:
+        raise ConfigurationError(f"record: expected none, all, every:N or a list like 1,5,10; got {rule!r}") from error
+    if not all(1 <= number <= rounds for number in chosen):
+        raise ConfigurationError(f"record: expected rounds from 1 to {rounds}, got {rule!r}")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What one party saw in one round: rows sent to clients and rows that clients sent, by client."""
+
+    round: int
+    broadcasts: Mapping[str, Mapping[Shared, Rows]] = field(default_factory=dict)
+    uploads: Mapping[str, Mapping[Shared, Rows]] = field(default_factory=dict)
+
+
+class Transcript:
+    """The record on disk, one file per message: `transcript/round-000005/upload-client-0.safetensors`."""
+
+    def __init__(self, run: Path) -> None:
+        self._folder = run / FOLDER
+
+    def write(self, report: RoundReport) -> None:
+        """Record one round."""
+        folder = self._folder / f"round-{report.round:06d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        facts = {"round": report.round}
+        for name, rows in report.broadcasts.items():
+            save_tensors(folder / f"broadcast-{name}.safetensors", rows, facts)
+        for name, upload in report.uploads.items():
+            save_tensors(folder / f"upload-{name}.safetensors", upload.rows, facts)
+
+    def rounds(self) -> list[int]:
+        """The recorded rounds, in order."""
+        return sorted(int(folder.name.removeprefix("round-")) for folder in self._folder.glob("round-*"))
+
+    def view(self, *, server: bool = False, clients: Iterable[str] = ()) -> View:
+        """The view of the server, of one client, or of those who collude."""
+        return View(self._folder, server, frozenset(clients))
+
+
+class View:
+    """What the server, a client, or a collusion of them saw.
+
+    The server sees every message; a client sees what it was sent and what it sent.
+    """
+
+    def __init__(self, folder: Path, server: bool, clients: frozenset[str]) -> None:
+        if not server and not clients:
+            raise ConfigurationError("a view belongs to the server, to clients, or to both: name at least one")
+        self.server, self.clients = server, clients
+        self.__folder = folder
+
+    def rounds(self) -> list[int]:
+        """The recorded rounds in which this view holds something."""
+        folders = (folder for folder in self.__folder.glob("round-*") if self._files(folder, "broadcast"))
+        return sorted(int(folder.name.removeprefix("round-")) for folder in folders)
+
+    def see(self, round_number: int) -> Seen:
+        """All that this view holds of one round."""
+        folder = self.__folder / f"round-{round_number:06d}"
+        if not folder.is_dir():
+            raise RunError(f"round {round_number} was not recorded: train with --record all, every:N or a list")
+        return Seen(round_number, self._messages(folder, "broadcast"), self._messages(folder, "upload"))
+
+    def _files(self, folder: Path, kind: str) -> dict[str, Path]:
+        files = {path.stem.removeprefix(f"{kind}-"): path for path in sorted(folder.glob(f"{kind}-*.safetensors"))}
+        return {name: path for name, path in files.items() if self.server or name in self.clients}
+
+    def _messages(self, folder: Path, kind: str) -> dict[str, dict[Shared, Rows]]:
+        messages: dict[str, dict[Shared, Rows]] = {}
+        for name, path in self._files(folder, kind).items():
+            tensors, _ = load_tensors(path)
+            messages[name] = {shared: tensors[shared] for shared in _shared(tensors)}
+        return messages
+
+
+def _shared(tensors: Mapping[str, Rows]) -> list[Shared]:
+    known: tuple[Shared, Shared] = ("entities", "relations")
+    return [kind for kind in known if kind in tensors]
