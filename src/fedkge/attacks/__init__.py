@@ -1,0 +1,1 @@
+"""Attacks: what each adversary can infer from what it saw."""

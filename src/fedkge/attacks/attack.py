@@ -1,0 +1,63 @@
+"""What an attack is: it says what it needs, and gives one score per candidate triple."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.attacks.view import Adversary, View
+from fedkge.errors import ConfigurationError
+from fedkge.graph import Triples
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a view must hold for an attack to work on it."""
+
+    adversary: tuple[Adversary, ...]
+    auxiliary: bool = False
+    rounds: int = 1
+    models: tuple[str, ...] = ()
+    """Names of the models that it works on; empty means all."""
+
+
+class Attack(Protocol):
+    """A passive attack. Higher scores mean "in the victim's training set"."""
+
+    @property
+    def name(self) -> str:
+        """The name of its option value."""
+        ...
+
+    @property
+    def needs(self) -> Needs:
+        """What it needs to see."""
+        ...
+
+    def score(self, view: View, triples: Triples) -> NDArray[np.floating[Any]]:
+        """One score per candidate triple, from the view alone."""
+        ...
+
+
+def check(attack: Attack, view: View) -> None:
+    """Refuse, with what to change, a view that lacks what the attack needs."""
+    needs = attack.needs
+    if view.adversary not in needs.adversary:
+        raise ConfigurationError(
+            f"attack {attack.name!r} is for {' or '.join(needs.adversary)}, got the view of {view.adversary}"
+        )
+    if needs.models and view.scorer.name not in needs.models:
+        raise ConfigurationError(
+            f"attack {attack.name!r} works on {', '.join(needs.models)}, got a {view.scorer.name} run: "
+            "choose another attack"
+        )
+    if needs.auxiliary and (view.auxiliary is None or len(view.auxiliary) == 0):
+        raise ConfigurationError(f"attack {attack.name!r} needs auxiliary triples: set --auxiliary to at least 1")
+    if len(view.rounds) < needs.rounds:
+        raise ConfigurationError(
+            f"attack {attack.name!r} needs {needs.rounds} recorded round(s), got {len(view.rounds)}: "
+            "train with --record all, every:N or a list"
+        )

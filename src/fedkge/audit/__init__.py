@@ -1,0 +1,1 @@
+"""Audit: numbers in, numbers out."""
