@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fedkge.configuration import Configuration
 from fedkge.errors import RunError
 from fedkge.evaluation import evaluate
+from fedkge.federation.aggregation import complaint
 from fedkge.federation.messages import (
     Evaluate,
     Fit,
@@ -27,7 +28,7 @@ from fedkge.federation.messages import (
     Upload,
 )
 from fedkge.federation.randomness import client_generator
-from fedkge.federation.storage import load_tensors, save_tensors
+from fedkge.federation.storage import load_tensors, raw_bytes, save_tensors
 from fedkge.graph import Graph
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
@@ -47,20 +48,20 @@ class ClientPlan:
     threads: int = 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _State:
     """How far the client is: the last round that it trained, and the digest of the rows that this began from."""
 
     round: int = 0
     began_from: str = ""
-    loss: float = float("nan")
+    loss: float = 0.0
 
 
 class Client:
     """One organisation. It answers requests; nobody reaches into it.
 
     With a `folder`, its state is saved after each round, before the upload leaves. A round that it has already
-    trained is not trained again: the same request gets the saved upload.
+    trained is not trained again: the same request gets the saved upload. A round that fails leaves no trace.
     """
 
     def __init__(
@@ -78,9 +79,15 @@ class Client:
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
         self.embedding = Embedding(scorer, tables, options.margin)
-        known = shard.train if options.filter_negatives else None
+        self._trainer = self._new_trainer()
+        if self._path and self._path.exists():
+            self._load(self._path)
+
+    def _new_trainer(self) -> Trainer:
+        options = self._plan.configuration
+        known = self.shard.train if options.filter_negatives else None
         negatives = Negatives(
-            len(shard.entities), options.negatives, options.negative_group, options.corrupt, known=known
+            len(self.shard.entities), options.negatives, options.negative_group, options.corrupt, known=known
         )
         training = TrainingOptions(
             options.batch_size,
@@ -89,9 +96,7 @@ class Client:
             options.temperature,
             options.regularisation,
         )
-        self._trainer = Trainer(self.embedding, negatives, training)
-        if self._path and self._path.exists():
-            self._load()
+        return Trainer(self.embedding, negatives, training)
 
     @property
     def round(self) -> int:
@@ -119,32 +124,51 @@ class Client:
         )
 
     def _fit(self, request: Fit) -> Upload:
+        self._check(request.rows)
         digest = _digest(request.rows)
-        if request.round != self._state.round or request.round == 0:
-            self._train(request)
-            self._state.round, self._state.began_from = request.round, digest
-            self._save()
-        elif digest != self._state.began_from:
+        if request.round > self._state.round:
+            self._train_or_undo(request, digest)
+        elif (request.round, digest) != (self._state.round, self._state.began_from):
             raise RunError(
-                f"{self.name} trained round {request.round} from other rows than it is now asked to begin from: "
-                "server and client states do not belong together"
+                f"{self.name} trained round {self._state.round} and is now asked for round {request.round} from other "
+                "rows: server and client states do not belong together"
             )
         rows = {kind: self._tables()[kind].copy() for kind in self._plan.shared}
         return Upload(request.round, rows, len(self.shard.train), self._state.loss)
 
-    def _train(self, request: Fit) -> None:
-        for kind, table in self._tables().items():
-            if kind in request.rows:
-                table[...] = request.rows[kind]
+    def _check(self, rows: Mapping[Shared, Rows]) -> None:
+        if set(rows) != set(self._plan.shared):
+            raise RunError(f"{self.name}: expected the tables {sorted(self._plan.shared)}, was sent {sorted(rows)}")
+        for kind, table in rows.items():
+            height, width = self._tables()[kind].shape
+            reason = complaint(table, (height, width), largest_norm=np.inf)
+            if reason:
+                raise RunError(f"{self.name} was sent broken {kind}: {reason}")
+
+    def _train_or_undo(self, request: Fit, digest: str) -> None:
+        own = {name: array.copy() for name, array in self._lasting().items() if name not in _sent(request)}
+        steps, before = self._trainer.steps, self._state
+        try:
+            loss = self._train(request)
+            self._state = _State(request.round, digest, loss)
+            self.save()
+        except BaseException:
+            self._trainer = self._new_trainer()
+            self._fill(own)
+            self._trainer.steps, self._state = steps, _State(before.round)
+            raise
+
+    def _train(self, request: Fit) -> float:
+        for kind, rows in request.rows.items():
+            self._tables()[kind][...] = rows
         options = self._plan.configuration
         if options.optimiser_state == "reset":
             self._trainer.reset_optimisers()
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
         if options.local_steps:
-            self._state.loss = self._train_steps(options.local_steps, generator)
-            return
-        for _ in range(options.local_epochs):
-            self._state.loss = self._trainer.epoch(self.shard.train, generator, self._advance)
+            return self._train_steps(options.local_steps, generator)
+        losses = [self._trainer.epoch(self.shard.train, generator, self._advance) for _ in range(options.local_epochs)]
+        return losses[-1]
 
     def _train_steps(self, steps: int, generator: np.random.Generator) -> float:
         losses: list[float] = []
@@ -157,11 +181,12 @@ class Client:
         return float(np.mean(losses))
 
     def _evaluate(self, request: Evaluate) -> Scores:
+        self._check(request.rows)
         if len(self.shard.split(request.split)) == 0:
             return Scores(triples=0)
         limit = self._plan.configuration.validation_triples if request.split == "valid" else 0
         result = evaluate(
-            self.with_rows(request.rows),
+            self._with_rows(request.rows),
             self.shard,
             request.split,
             controls=request.split == "test",
@@ -170,50 +195,51 @@ class Client:
         )
         return Scores.of(result)
 
-    def with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
+    def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
         """The client's model with some tables replaced by what the server sent."""
         tables = {**self._tables(), **rows}
         return Embedding(self.embedding.scorer, Tables(tables["entities"], tables["relations"]), self.embedding.margin)
 
-    def _optimiser_states(self) -> dict[str, NDArray[Any]]:
-        if self._plan.configuration.optimiser_state == "reset":
-            return {}
-        return {
-            f"optimiser/{table}/{key}": value
-            for table, optimiser in (
-                ("entities", self._trainer.entity_optimiser),
-                ("relations", self._trainer.relation_optimiser),
+    def _lasting(self) -> dict[str, NDArray[Any]]:
+        """The arrays that outlive a round: both tables, and what the optimisers keep."""
+        arrays = {f"tables/{kind}": table for kind, table in self._tables().items()}
+        if self._plan.configuration.optimiser_state == "kept":
+            optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
+            for kind, optimiser in optimisers.items():
+                arrays |= {f"optimiser/{kind}/{key}": array for key, array in optimiser.state().items()}
+        return arrays
+
+    def _fill(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        places = self._lasting()
+        for name, array in tensors.items():
+            places[name][...] = array
+
+    def save(self) -> None:
+        """Put the state on disk, if this client has a folder."""
+        if self._path:
+            save_tensors(self._path, self._lasting(), {**asdict(self._state), "steps": self._trainer.steps})
+
+    def _load(self, path: Path) -> None:
+        tensors, facts = load_tensors(path)
+        expected = {name: array.shape for name, array in self._lasting().items()}
+        found = {name: array.shape for name, array in tensors.items()}
+        if found != expected:
+            wrong = sorted(name for name in {**expected, **found} if expected.get(name) != found.get(name))
+            raise RunError(
+                f"{path}: the checkpoint of {self.name} does not fit its graph and configuration ({', '.join(wrong)})"
             )
-            for key, value in optimiser.state().items()
-        }
+        self._fill(tensors)
+        self._trainer.steps = facts.pop("steps")
+        self._state = _State(**facts)
 
-    def _save(self) -> None:
-        if self._path is None:
-            return
-        tensors = {f"tables/{kind}": table for kind, table in self._tables().items()} | self._optimiser_states()
-        facts = {
-            "round": self._state.round,
-            "began_from": self._state.began_from,
-            "loss": self._state.loss,
-            "steps": self._trainer.steps,
-        }
-        save_tensors(self._path, tensors, facts)
 
-    def _load(self) -> None:
-        assert self._path is not None  # noqa: S101 - for the type checker
-        tensors, facts = load_tensors(self._path)
-        places = {f"tables/{kind}": table for kind, table in self._tables().items()} | self._optimiser_states()
-        for name, place in places.items():
-            if name not in tensors or tensors[name].shape != place.shape:
-                raise RunError(f"{self._path}: the checkpoint of {self.name} does not fit its graph ({name})")
-            place[...] = tensors[name]
-        self._state = _State(facts["round"], facts["began_from"], facts["loss"])
-        self._trainer.steps = facts["steps"]
+def _sent(request: Fit) -> set[str]:
+    return {f"tables/{kind}" for kind in request.rows}
 
 
 def _digest(rows: Mapping[Shared, Rows]) -> str:
     digest = hashlib.sha256()
     for kind in sorted(rows):
         digest.update(kind.encode())
-        digest.update(np.ascontiguousarray(rows[kind]).data)
+        digest.update(raw_bytes(rows[kind]))
     return digest.hexdigest()

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomlkit
 from numpy.typing import NDArray
 
@@ -23,7 +23,7 @@ from fedkge import __version__
 from fedkge.configuration import Configuration, parse, read_toml
 from fedkge.errors import RunError
 from fedkge.evaluation import Evaluation, evaluate
-from fedkge.federation.storage import Tensors, load_tensors, save_tensors, write_atomically
+from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
 
@@ -51,8 +51,9 @@ class Run:
         """The clients' names."""
         return client_names(len(self.shards))
 
-    def embedding(self, client: str = "client-0") -> Embedding:
-        """One client's model, over its own entities and relations."""
+    def embedding(self, client: str = "") -> Embedding:
+        """One client's model (the first one's by default), over its own entities and relations."""
+        client = client or self.clients[0]
         if client not in self.clients:
             raise RunError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
         own = self.tensors[f"own/{client}"]
@@ -95,11 +96,13 @@ def data_digest(shards: Sequence[Graph]) -> str:
     digest = hashlib.sha256()
     for shard in shards:
         for names in (shard.entities, shard.relations):
+            digest.update(f"{len(names)}\n".encode())
             for name in names:
                 digest.update(name.encode())
                 digest.update(b"\n")
         for triples in (shard.train, shard.valid, shard.test):
-            digest.update(np.ascontiguousarray(triples).data if len(triples) else b"-")
+            digest.update(f"{len(triples)}\n".encode())
+            digest.update(raw_bytes(triples))
     return digest.hexdigest()
 
 
@@ -126,14 +129,27 @@ class RunDirectory:
 
     def create(self, configuration: Configuration, provenance: Mapping[str, Any]) -> None:
         """Make the directory; the configuration is written last, so that a run exists only when it is whole."""
-        try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be made ({error.strerror}); choose another --out") from error
+        if any(self.checkpoints.glob("*.safetensors")):
+            raise RunError(
+                f"{self.checkpoints}: checkpoints of a run whose {CONFIG} is gone; "
+                "move them away or choose another --out"
+            )
+        make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": dict(provenance)})
         write_atomically(self.path / CONFIG, text.encode())
+
+    def remove(self) -> None:
+        """Delete everything here, the configuration last: half removed, it still counts as a run and can be removed."""
+        try:
+            for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == CONFIG):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
+        except OSError as error:
+            raise RunError(f"{self.path}: could not be removed ({error.strerror or error})") from error
 
     def read_configuration(self) -> tuple[Configuration, dict[str, Any]]:
         """The resolved configuration and the provenance that were saved."""
@@ -169,7 +185,10 @@ class RunDirectory:
         path = self.path / METRICS
         if not path.exists():
             return []
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        try:
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        except ValueError as error:
+            raise RunError(f"{path}: expected one JSON object per line, got: {error}") from error
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
         """The model that people use, or the best one so far."""

@@ -53,8 +53,8 @@ class RoundReport:
     @property
     def loss(self) -> float:
         """The clients' last mean losses, weighted by their triples."""
-        triples = [upload.triples for upload in self.uploads.values()]
-        return float(np.average([upload.loss for upload in self.uploads.values()], weights=triples))
+        triples = sum(upload.triples for upload in self.uploads.values())
+        return sum(upload.triples * upload.loss for upload in self.uploads.values()) / max(1, triples)
 
 
 class Server:
@@ -68,17 +68,32 @@ class Server:
         self._engine = engine
         self._plan = plan
         self.round = 0
-        greetings = engine.exchange({name: Hello() for name in engine.clients()})
-        self._greetings: dict[str, Greeting] = {}
-        for name in sorted(greetings):
-            greeting = greetings[name]
-            if not isinstance(greeting, Greeting):
-                raise RunError(f"{name} did not join the federation: {greeting}")
-            self._greetings[name] = greeting
+        self._greetings = self._greet()
         self.names: dict[Shared, dict[str, int]] = {}
         self.owners: dict[Shared, dict[str, Index]] = {}
         self.tables: dict[Shared, Rows] = {}
         self._align()
+
+    def _greet(self) -> dict[str, Greeting]:
+        replies = self._engine.exchange({name: Hello() for name in self._engine.clients()})
+        greetings: dict[str, Greeting] = {}
+        for name in sorted(self._engine.clients()):
+            reply = replies.get(name, Failure(name, "no answer"))
+            if not isinstance(reply, Greeting):
+                reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not a greeting"
+                raise RunError(f"{name} did not join the federation: {reason}")
+            greetings[name] = reply
+        first = next(iter(greetings.values()))
+        for name, greeting in greetings.items():
+            if greeting.widths != first.widths or set(greeting.names) != set(first.widths):
+                raise RunError(
+                    f"{name} did not join the federation: expected tables of widths {dict(first.widths)}, "
+                    f"got {dict(greeting.widths)}; all clients need the same model and dimension"
+                )
+            for kind, names in greeting.names.items():
+                if len(set(names)) != len(names):
+                    raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
+        return greetings
 
     def _align(self) -> None:
         first = next(iter(self._greetings.values()))
@@ -136,17 +151,21 @@ class Server:
         )
 
     def _refuse(self, name: str, reply: object, number: int) -> str | None:
-        if isinstance(reply, Failure):
-            return reply.reason
         if not isinstance(reply, Upload):
-            return f"expected an upload, got {type(reply).__name__}"
-        if reply.round != number:
-            return f"expected an upload of round {number}, got one of round {reply.round}"
-        if set(reply.rows) != set(self.tables):
-            return f"expected the tables {sorted(self.tables)}, got {sorted(reply.rows)}"
+            return reply.reason if isinstance(reply, Failure) else f"expected an upload, got {type(reply).__name__}"
+        triples = self._greetings[name].triples
+        for what, expected, found in (
+            ("an upload of round", number, reply.round),
+            ("a number of triples of", triples, reply.triples),
+            ("the tables", sorted(self.tables), sorted(reply.rows)),
+        ):
+            if found != expected:
+                return f"expected {what} {expected}, got {found}"
+        if not np.isfinite(reply.loss):
+            return f"expected a finite loss, got {reply.loss}"
         for kind, rows in reply.rows.items():
-            expected = (len(self.owners[kind][name]), self.tables[kind].shape[1])
-            reason = complaint(rows, expected, self._plan.largest_row_norm)
+            shape = (len(self.owners[kind][name]), self.tables[kind].shape[1])
+            reason = complaint(rows, shape, self._plan.largest_row_norm)
             if reason:
                 return f"{kind}: {reason}"
         return None
@@ -162,11 +181,12 @@ class Server:
         requests = {name: Evaluate(self.rows_for(name), split) for name in self._greetings}
         replies = self._engine.exchange(requests)
         scores: dict[str, Scores] = {}
-        for name in sorted(replies):
-            reply = replies[name]
-            if isinstance(reply, Failure):
-                raise RunError(f"{name} could not evaluate: {reply.reason}")
-            if isinstance(reply, Scores) and reply.triples:
+        for name in sorted(requests):
+            reply = replies.get(name, Failure(name, "no answer"))
+            if not isinstance(reply, Scores):
+                reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not scores"
+                raise RunError(f"{name} could not evaluate: {reason}")
+            if reply.triples:
                 scores[name] = reply
         return scores
 

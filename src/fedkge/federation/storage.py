@@ -4,41 +4,64 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from fedkge.errors import RunError
 
 Tensors = Mapping[str, NDArray[Any]]
 
+PARTIAL = ".partial"
+DTYPES = {
+    np.dtype(np.float32): "F32",
+    np.dtype(np.float64): "F64",
+    np.dtype(np.int32): "I32",
+    np.dtype(np.int64): "I64",
+}
 
-def write_atomically(path: Path, content: bytes) -> None:
+
+def write_atomically(path: Path, *content: bytes | memoryview) -> None:
     """Replace `path` by `content` so that a crash leaves either the old file or the new one.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder, "a"), b"whole"); Path(folder, "a").read_bytes()
+    ...     write_atomically(Path(folder, "a"), b"who", b"le"); Path(folder, "a").read_bytes()
     b'whole'
     """
-    beside = path.with_name(path.name + ".partial")
+    beside = path.with_name(path.name + PARTIAL)
     try:
         with beside.open("wb") as file:
-            file.write(content)
+            for part in content:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)  # half a file must not keep a full disk full
         raise RunError(
             f"{path}: could not be written ({error.strerror or error}); "
             "free some space or make the folder writable, then `fedkge resume`"
         ) from error
+
+
+def make_folder(path: Path) -> None:
+    """Make `path` and its parents, so that they too survive a power cut."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            _sync_folder(folder.parent)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be made ({error.strerror or error}); choose another --out") from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -50,21 +73,56 @@ def _sync_folder(folder: Path) -> None:
 
 
 def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts; the same input gives the same bytes."""
-    ordered = {name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}
-    write_atomically(path, save(ordered, metadata={"fedkge": json.dumps(facts, sort_keys=True)}))
+    """Write tensors and JSON facts in the safetensors format; the same input gives the same bytes.
+
+    Arrays go to the file as they lie in memory: the library's own `save` would copy each of them twice.
+    """
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
+    text = json.dumps(facts, sort_keys=True)
+    header: dict[str, Any] = {"__metadata__": {"fedkge": text, "checksum": _checksum(arrays, text)}}
+    end = 0
+    for name, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": DTYPES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
+    head = json.dumps(header, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    write_atomically(path, len(head).to_bytes(8, "little"), head, *map(raw_bytes, arrays.values()))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read what `save_tensors` wrote; a missing or damaged file is an error that says so."""
     try:
         with safe_open(path, framework="numpy") as file:
-            facts = json.loads((file.metadata() or {}).get("fedkge", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118 - not a dict
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        text = metadata.get("fedkge", "{}")
+        if metadata.get("checksum") != _checksum(tensors, text):
+            raise ValueError("its checksum is wrong")
+        facts: dict[str, Any] = json.loads(text)
     except FileNotFoundError as error:
         raise RunError(f"{path}: no such file") from error
-    except (SafetensorError, OSError, json.JSONDecodeError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise RunError(
             f"{path}: expected a safetensors file, got a damaged one ({error}); "
             "restore it from a copy, or start again with --overwrite"
         ) from error
+    return tensors, facts
+
+
+def raw_bytes(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, without copying a contiguous one.
+
+    >>> bytes(raw_bytes(np.array([[1]], np.int32)))
+    b'\\x01\\x00\\x00\\x00'
+    """
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _checksum(arrays: Tensors, text: str) -> str:
+    checksum = zlib.crc32(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        checksum = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), checksum)
+        checksum = zlib.crc32(raw_bytes(array), checksum)
+    return f"{checksum:08x}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, DataError, RunError
+from fedkge.errors import ConfigurationError, DataError
+from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Scores, Shared
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.run import Run, RunDirectory, client_names, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
-from fedkge.federation.storage import load_tensors, save_tensors
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Graph, Vocabulary
@@ -28,18 +27,6 @@ from fedkge.models.tables import Table
 
 WATCHED = "both.realistic.mrr"
 """The metric that decides which round was best."""
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What the driver must not forget: evaluations so far, the best one, bytes moved, whether it has ended."""
-
-    history: list[dict[str, Any]] = field(default_factory=list)
-    best: float = -1.0
-    best_round: int = 0
-    stale: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
 
 
 class Federation:
@@ -58,51 +45,69 @@ class Federation:
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
     ) -> None:
         self.configuration = configuration
-        seed = _seed_of(configuration)
         self._directory = directory
+        self._checkpoint = Checkpoint(directory.checkpoints) if directory else None
         self._observer = observer or Observer()
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
         self._shards = tuple(shards)
         trained = (pool(self._shards),) if self._strategy.pooled else self._shards
         cores = configuration.threads or os.cpu_count() or 1
-        folder = directory.checkpoints if directory else None
-        self.clients = {
+        self.clients = self._make_clients(trained, max(1, cores // len(trained)))
+        engine = EmbeddedEngine(self.clients, threads=min(cores, len(trained)))
+        self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
+        self.entities = _union([shard.entities for shard in trained])
+        self.relations = _union([shard.relations for shard in trained])
+        self._ids = self._make_ids()
+        self._memory = Memory()
+        self._best: Mapping[str, NDArray[Any]] = {}
+        if self._checkpoint and self._checkpoint.exists():
+            self._memory = self._checkpoint.load(self.server, self.clients)
+        elif start:
+            self._begin_from(start)
+
+    def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
+        seed = _seed_of(self.configuration)
+        folder = self._directory.checkpoints if self._directory else None
+        return {
             name: Client(
                 name,
                 shard,
-                ClientPlan(configuration, seed, number, self._strategy.shared, max(1, cores // len(trained))),
+                ClientPlan(self.configuration, seed, number, self._strategy.shared, threads),
                 folder,
                 self._observer.advance,
             )
-            for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True))
+            for number, (name, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
         }
-        engine = EmbeddedEngine(self.clients, threads=min(cores, len(trained)))
-        plan = ServerPlan(
-            shape_of(configuration),
-            seed,
-            configuration.aggregation == "weighted",
-            configuration.fraction,
-            min(configuration.minimum_clients, len(trained)),
-            configuration.largest_row_norm,
-        )
-        self.server = Server(engine, plan)
-        self.entities = _union([shard.entities for shard in trained])
-        self.relations = _union([shard.relations for shard in trained])
-        self._memory = _Memory()
-        if start:
-            self._begin_from(start)
-        self._resume()
+
+    def _make_ids(self) -> dict[str, NDArray[np.int32]]:
+        ids: dict[str, NDArray[np.int32]] = {}
+        for name, shard in zip(client_names(len(self._shards)), self._shards, strict=True):
+            for key, names, union in (
+                ("own", shard.entities, self.entities),
+                ("relation_ids", shard.relations, self.relations),
+            ):
+                ids[f"{key}/{name}"] = np.fromiter((union.index[row] for row in names), np.int32, len(names))
+        return ids
 
     def run(self) -> Run:
         """All rounds that are left, then the final evaluation; returns the run."""
         with threadpool_limits(limits=1, user_api="blas"):
-            if self._directory and self.server.round == 0:
-                self._directory.write_vocabularies(self.entities, self.relations)
+            self._begin()
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
                 self._round()
             return self._finish()
+
+    def _begin(self) -> None:
+        """Put round 0 on disk, so that a resumed run needs neither start vectors nor luck."""
+        if self._directory is None or self._checkpoint is None or self._checkpoint.exists():
+            return
+        self._checkpoint.refuse_orphans(self.clients)
+        self._directory.write_vocabularies(self.entities, self.relations)
+        for client in self.clients.values():
+            client.save()
+        self._checkpoint.save(self.server, self._memory)
 
     def _outlook(self) -> Outlook:
         options = self.configuration
@@ -126,8 +131,7 @@ class Federation:
         report = self.server.run_round()
         if self._directory and report.round in self._record:
             Transcript(self._directory.path).write(report)
-        self._memory.bytes_up += sum(report.bytes_up.values())
-        self._memory.bytes_down += sum(report.bytes_down.values())
+        self._memory.note(report)
         self._observer.round_done(_round_facts(report, time.perf_counter() - began))
         every = self.configuration.evaluate_every
         if every and report.round % every == 0:
@@ -145,7 +149,7 @@ class Federation:
             if self._directory:
                 self._directory.write_model(self.tensors(), {"round": report.round}, best=True)
             else:
-                self._best_in_memory = {name: table.copy() for name, table in self.tensors().items()}
+                self._best = {name: table.copy() for name, table in self.tensors().items()}
         else:
             self._memory.stale += 1
         self._observer.evaluated(record)
@@ -195,7 +199,7 @@ class Federation:
             return self.tensors(), {"round": self.server.round}
         if self._directory:
             return self._directory.read_model(best=True)
-        return self._best_in_memory, {"round": self._memory.best_round}
+        return self._best, {"round": self._memory.best_round}
 
     def _as_run(self, tensors: Mapping[str, NDArray[Any]], history: Sequence[Mapping[str, Any]] = ()) -> Run:
         path = self._directory.path if self._directory else None
@@ -203,20 +207,18 @@ class Federation:
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The model as it is now, in the form of model.safetensors."""
-        tensors: dict[str, NDArray[Any]] = {}
+        tensors: dict[str, NDArray[Any]] = dict(self._ids)
         shared = self.server.tables
         if "entities" in shared:
             tensors["entities"] = shared["entities"]
-        for name, shard in zip(client_names(len(self._shards)), self._shards, strict=True):
-            own = [self.entities.index[entity] for entity in shard.entities]
-            relation_ids = [self.relations.index[relation] for relation in shard.relations]
-            tensors[f"own/{name}"] = np.array(own, dtype=np.int32)
-            tensors[f"relation_ids/{name}"] = np.array(relation_ids, dtype=np.int32)
+        for name in client_names(len(self._shards)):
             if self._strategy.pooled:
-                tensors[f"relations/{name}"] = self.clients["client-0"].embedding.tables.relations[relation_ids]
+                relations = self.clients["client-0"].embedding.tables.relations
+                tensors[f"relations/{name}"] = relations[self._ids[f"relation_ids/{name}"]]
                 continue
-            tables = self.clients[name].with_rows(self.server.rows_for(name)).tables
-            tensors[f"relations/{name}"] = tables.relations
+            tables = self.clients[name].embedding.tables
+            places = self.server.owners.get("relations")
+            tensors[f"relations/{name}"] = shared["relations"][places[name]] if places else tables.relations
             if "entities" not in shared:
                 tensors[f"entities/{name}"] = tables.entities
         return tensors
@@ -224,8 +226,6 @@ class Federation:
     def _begin_from(self, start: Mapping[Shared, Mapping[str, Table]]) -> None:
         for kind, rows in start.items():
             for client in self.clients.values():
-                if client.round:
-                    continue
                 names = client.shard.entities if kind == "entities" else client.shard.relations
                 table = client.embedding.tables.entities if kind == "entities" else client.embedding.tables.relations
                 _fill(table, names.index, rows, kind)
@@ -233,40 +233,29 @@ class Federation:
                 _fill(self.server.tables[kind], self.server.names[kind], rows, kind)
 
     def _save(self) -> None:
-        if self._directory is None:
-            return
-        facts = {
-            "round": self.server.round,
-            "history": self._memory.history,
-            "best": self._memory.best,
-            "best_round": self._memory.best_round,
-            "stale": self._memory.stale,
-            "bytes_up": self._memory.bytes_up,
-            "bytes_down": self._memory.bytes_down,
-        }
-        save_tensors(self._directory.checkpoints / "server.safetensors", self.server.tables, facts)
-        self._directory.write_metrics(self._memory.history)
-
-    def _resume(self) -> None:
-        if self._directory is None or not (self._directory.checkpoints / "server.safetensors").exists():
-            return
-        path = self._directory.checkpoints / "server.safetensors"
-        tensors, facts = load_tensors(path)
-        for kind, table in self.server.tables.items():
-            if kind not in tensors or tensors[kind].shape != table.shape:
-                raise RunError(f"{path}: the checkpoint does not fit the clients' names; was the data changed?")
-            table[...] = tensors[kind]
-        self.server.round = facts.pop("round")
-        self._memory = _Memory(**facts)
-        behind = [name for name, client in self.clients.items() if client.round > self.server.round + 1]
-        if behind:
-            raise RunError(f"{path}: the server is at round {self.server.round}, ahead of it: {', '.join(behind)}")
+        if self._directory and self._checkpoint:
+            self._checkpoint.save(self.server, self._memory)
+            self._directory.write_metrics(self._memory.history)
 
 
 def _seed_of(configuration: Configuration) -> int:
     if configuration.seed is None:
         raise ConfigurationError("a federation needs a seed: set one, or let `fedkge.train` draw one")
     return configuration.seed
+
+
+def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
+    minimum = 1 if pooled else configuration.minimum_clients
+    if minimum > clients:
+        raise ConfigurationError(f"minimum-clients: expected at most the {clients} clients there are, got {minimum}")
+    return ServerPlan(
+        shape_of(configuration),
+        _seed_of(configuration),
+        configuration.aggregation == "weighted",
+        configuration.fraction,
+        minimum,
+        configuration.largest_row_norm,
+    )
 
 
 def _round_facts(report: RoundReport, seconds: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A view hands out only what its holder was sent or sent itself. Attacks read view
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Rows, Shared
 from fedkge.federation.server import RoundReport
-from fedkge.federation.storage import load_tensors, save_tensors
+from fedkge.federation.storage import load_tensors, make_folder, save_tensors
 
 FOLDER = "transcript"
 
@@ -55,9 +56,10 @@ class Transcript:
         self._folder = run / FOLDER
 
     def write(self, report: RoundReport) -> None:
-        """Record one round."""
+        """Record one round; what a crash left of it before is forgotten."""
         folder = self._folder / f"round-{report.round:06d}"
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        make_folder(folder)
         facts = {"round": report.round}
         for name, rows in report.broadcasts.items():
             save_tensors(folder / f"broadcast-{name}.safetensors", rows, facts)
@@ -70,24 +72,36 @@ class Transcript:
 
     def view(self, *, server: bool = False, clients: Iterable[str] = ()) -> View:
         """The view of the server, of one client, or of those who collude."""
-        return View(self._folder, server, frozenset(clients))
+        return View(self._folder, server, frozenset((clients,) if isinstance(clients, str) else clients))
 
 
 class View:
     """What the server, a client, or a collusion of them saw.
 
-    The server sees every message; a client sees what it was sent and what it sent.
+    The server sees every message; a client sees what it was sent and what it sent. Who holds a view is settled when
+    it is made.
     """
+
+    __slots__ = ("__clients", "__folder", "__server")
 
     def __init__(self, folder: Path, server: bool, clients: frozenset[str]) -> None:
         if not server and not clients:
             raise ConfigurationError("a view belongs to the server, to clients, or to both: name at least one")
-        self.server, self.clients = server, clients
-        self.__folder = folder
+        self.__server, self.__clients, self.__folder = server, clients, folder
+
+    @property
+    def server(self) -> bool:
+        """Whether the server is among the holders."""
+        return self.__server
+
+    @property
+    def clients(self) -> frozenset[str]:
+        """The clients among the holders."""
+        return self.__clients
 
     def rounds(self) -> list[int]:
         """The recorded rounds in which this view holds something."""
-        folders = (folder for folder in self.__folder.glob("round-*") if self._files(folder, "broadcast"))
+        folders = (folder for folder in self.__folder.glob("round-*") if self.__files(folder, "broadcast"))
         return sorted(int(folder.name.removeprefix("round-")) for folder in folders)
 
     def see(self, round_number: int) -> Seen:
@@ -95,15 +109,15 @@ class View:
         folder = self.__folder / f"round-{round_number:06d}"
         if not folder.is_dir():
             raise RunError(f"round {round_number} was not recorded: train with --record all, every:N or a list")
-        return Seen(round_number, self._messages(folder, "broadcast"), self._messages(folder, "upload"))
+        return Seen(round_number, self.__messages(folder, "broadcast"), self.__messages(folder, "upload"))
 
-    def _files(self, folder: Path, kind: str) -> dict[str, Path]:
+    def __files(self, folder: Path, kind: str) -> dict[str, Path]:
         files = {path.stem.removeprefix(f"{kind}-"): path for path in sorted(folder.glob(f"{kind}-*.safetensors"))}
         return {name: path for name, path in files.items() if self.server or name in self.clients}
 
-    def _messages(self, folder: Path, kind: str) -> dict[str, dict[Shared, Rows]]:
+    def __messages(self, folder: Path, kind: str) -> dict[str, dict[Shared, Rows]]:
         messages: dict[str, dict[Shared, Rows]] = {}
-        for name, path in self._files(folder, kind).items():
+        for name, path in self.__files(folder, kind).items():
             tensors, _ = load_tensors(path)
             messages[name] = {shared: tensors[shared] for shared in _shared(tensors)}
         return messages

@@ -1,0 +1,78 @@
+"""What a run must not forget between rounds, and whether what is found on disk belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedkge.errors import RunError
+from fedkge.federation.client import Client
+from fedkge.federation.server import RoundReport, Server
+from fedkge.federation.storage import load_tensors, save_tensors
+
+
+@dataclass(slots=True)
+class Memory:
+    """Evaluations so far, the best one, bytes moved, and the last round that each client delivered."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best: float = -1.0
+    best_round: int = 0
+    stale: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    delivered: dict[str, int] = field(default_factory=dict)
+
+    def note(self, report: RoundReport) -> None:
+        """Count what a round moved, and who delivered."""
+        self.bytes_up += sum(report.bytes_up.values())
+        self.bytes_down += sum(report.bytes_down.values())
+        self.delivered.update(dict.fromkeys(report.uploads, report.round))
+
+
+class Checkpoint:
+    """The server's file among the checkpoints; each client writes its own.
+
+    It is written when the run begins and after every round, always after the clients' files. So the clients are
+    never behind what the server has received, and ahead of it by at most the round that was interrupted.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "server.safetensors"
+
+    def exists(self) -> bool:
+        """Whether the run has begun."""
+        return self._path.exists()
+
+    def save(self, server: Server, memory: Memory) -> None:
+        """Replace the file by the present state."""
+        save_tensors(self._path, server.tables, {"round": server.round, "memory": asdict(memory)})
+
+    def load(self, server: Server, clients: Mapping[str, Client]) -> Memory:
+        """Put the server where the file says it was; returns the memory."""
+        tensors, facts = load_tensors(self._path)
+        if {kind: table.shape for kind, table in server.tables.items()} != {k: t.shape for k, t in tensors.items()}:
+            raise RunError(f"{self._path}: the checkpoint does not fit the clients' names; was the data changed?")
+        server.tables.update({kind: tensors[kind] for kind in server.tables})
+        server.round = facts["round"]
+        memory = Memory(**facts["memory"])
+        for name, client in clients.items():
+            path = self._folder / f"{name}.safetensors"
+            if not path.exists():
+                raise RunError(f"{path}: missing; restore it from a copy, or start again with --overwrite")
+            first, last = memory.delivered.get(name, 0), server.round + 1
+            if not first <= client.round <= last:
+                raise RunError(
+                    f"{path}: expected {name} between rounds {first} and {last}, as the server was left, "
+                    f"got round {client.round}; restore all checkpoints from one copy"
+                )
+        return memory
+
+    def refuse_orphans(self, clients: Mapping[str, Client]) -> None:
+        """Without a server's file no client may have trained more than the first round."""
+        ahead = [name for name, client in clients.items() if client.round > 0]
+        if ahead:
+            raise RunError(f"{self._path}: missing, but {', '.join(ahead)} has trained; restore it from a copy")
