@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fedkge.configuration import Configuration, parse
-from fedkge.errors import RunError
+from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import Run, RunDirectory, data_digest, provenance_of
+from fedkge.federation.run import Run, RunDirectory, data_digest, provenance_of, shape_of
+from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation
+from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
-from fedkge.graph.datasets import load
-from fedkge.graph.split import Shards, split
-from fedkge.vectors import read_vectors
+from fedkge.graph.datasets import DATASETS, load
+from fedkge.graph.split import Shards, load_shards, split
+from fedkge.models import make_scorer
+from fedkge.models.optimisers import OPTIMISERS
+from fedkge.registry import look_up
+from fedkge.vectors import start_vectors
 
 Data: TypeAlias = str | Graph | Shards
 """A name or path, a graph, or shards that were split before."""
@@ -39,7 +44,8 @@ def train(
     name = data if isinstance(data, str) else data.name
     clients = {"clients": len(data)} if isinstance(data, Shards) else {}
     configuration = parse({"data": name, **clients, **options})
-    return start(configuration, _shards(data, configuration), out, overwrite=overwrite, observer=observer)
+    graphs = None if isinstance(data, str) else shards_of(data, configuration).graphs
+    return start(configuration, graphs, out, overwrite=overwrite, observer=observer)
 
 
 def start(
@@ -51,24 +57,29 @@ def start(
     observer: Observer | None = None,
 ) -> Run:
     """Train what `configuration` describes; without `shards` its data is loaded and split."""
+    check(configuration)
     if configuration.seed is None:
         configuration = configuration.model_copy(update={"seed": fresh_seed()})
     directory = RunDirectory(Path(out)) if out is not None else None
-    if directory and directory.exists():
-        _make_room(directory, overwrite)
-    graphs = tuple(shards if shards is not None else _shards(configuration.data, configuration))
-    start_vectors = read_vectors(Path(configuration.init)) if configuration.init else None
     if directory:
+        check_free(directory.path, overwrite)
+    graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
+    if len(graphs) != configuration.clients:
+        configuration = configuration.model_copy(update={"clients": len(graphs)})
+    vectors = start_vectors(configuration.init, graphs)
+    if directory:
+        if directory.exists():
+            shutil.rmtree(directory.path)
         directory.create(configuration, provenance_of(graphs, configuration))
-    return Federation(graphs, configuration, directory, observer, start_vectors).run()
+    return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
 def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Observer | None = None) -> Run:
     """Continue a run; a finished one is only opened. `data` is needed for runs on graphs made in Python."""
     directory = RunDirectory(Path(path))
     configuration, graphs = _reopen(directory, data)
-    start_vectors = read_vectors(Path(configuration.init)) if configuration.init else None
-    return Federation(graphs, configuration, directory, observer, start_vectors).run()
+    vectors = start_vectors(configuration.init, graphs)
+    return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
@@ -80,18 +91,42 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path)
 
 
-def _shards(data: Data, configuration: Configuration) -> tuple[Graph, ...]:
+def check(configuration: Configuration) -> None:
+    """Refuse names that do not exist, before anything is read or written."""
+    make_scorer(configuration.model, shape_of(configuration))
+    make_strategy(configuration.strategy)
+    look_up(OPTIMISERS, configuration.optimiser, "optimiser")
+    recorded_rounds(configuration.record, configuration.rounds)
+
+
+def check_free(path: Path, overwrite: bool) -> None:
+    """Refuse a directory that holds a run, unless it may be overwritten."""
+    directory = RunDirectory(path)
+    if directory.exists() and not overwrite:
+        raise RunError(
+            f"{path}: a run exists here; continue it with `fedkge resume {path}`, "
+            "choose another --out, or say --overwrite"
+        )
+
+
+def shards_of(data: Data, configuration: Configuration) -> Shards:
+    """The clients' graphs: given, read from a folder that `fedkge data split` wrote, or split from a graph."""
     if isinstance(data, Shards):
-        return data.graphs
+        return data
+    if isinstance(data, str) and data not in DATASETS and (Path(data) / "client-0").is_dir():
+        shards = load_shards(Path(data))
+        if configuration.clients not in (1, len(shards)):
+            raise ConfigurationError(
+                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
+            )
+        return shards
     graph = load(data) if isinstance(data, str) else data
-    return split(
-        graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap
-    ).graphs
+    return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...]]:
     configuration, provenance = directory.read_configuration()
-    graphs = _shards(configuration.data if data is None else data, configuration)
+    graphs = shards_of(configuration.data if data is None else data, configuration).graphs
     expected, found = str(provenance.get("data")), data_digest(graphs)
     if expected != found:
         raise RunError(
@@ -99,12 +134,3 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
             f"{found[:16]}; restore the data, or start a new run"
         )
     return configuration, graphs
-
-
-def _make_room(directory: RunDirectory, overwrite: bool) -> None:
-    if not overwrite:
-        raise RunError(
-            f"{directory.path}: a run exists here; continue it with `fedkge resume {directory.path}`, "
-            "choose another --out, or say --overwrite"
-        )
-    shutil.rmtree(directory.path)

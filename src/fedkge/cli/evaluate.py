@@ -1,0 +1,83 @@
+"""`fedkge evaluate`: rank a run's held-out triples again, beside the popularity controls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, stderr, stdout, weighted
+from fedkge.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from fedkge.evaluation import Evaluation
+
+EXAMPLE = "Example: fedkge evaluate runs/three --split valid --by-relation"
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Run directory.")],
+    split: Annotated[str, typer.Option(metavar="test|valid", help="Which held-out triples.")] = "test",
+    by_relation: Annotated[bool, typer.Option("--by-relation", help="Also one line per relation.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+) -> None:
+    """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
+    from fedkge.cli.train import label_of  # noqa: PLC0415
+    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
+
+    if split not in ("test", "valid"):
+        raise ConfigurationError(f"--split: expected test or valid, got {split!r}")
+    opened = open_run(run)
+    with stderr().status(f"ranking {split} triples"):
+        evaluations = opened.evaluate(split, threads=opened.configuration.threads)
+    if not evaluations:
+        raise DataError(f"{run}: no client has {split} triples")
+    record = record_of(evaluations)
+    relations = _by_relation(evaluations) if by_relation else []
+    if as_json:
+        print_json({"run": str(run), "split": split, **record, **({"relations": relations} if by_relation else {})})
+        return
+    console = stdout()
+    title = f"{split.capitalize()}, filtered ranking on both sides"
+    console.print(metric_table(metric_rows(record, label_of(opened)), title))
+    if by_relation:
+        rows = [
+            (
+                row["relation"],
+                f"{row['triples']:,}",
+                *(f"{row[f'{side}_mrr']:.3f}" for side in ("tail", "head", "both")),
+            )
+            for row in relations
+        ]
+        console.print(grid("By relation", ("relation", "triples", "tail MRR", "head MRR", "both MRR"), rows))
+
+
+def record_of(evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """Metrics of all clients and of each, in the form of a metrics.jsonl line."""
+    clients = {
+        name: {
+            "triples": len(evaluation.ranking),
+            **evaluation.metrics(),
+            "controls": {control: ranking.metrics() for control, ranking in evaluation.controls.items()},
+        }
+        for name, evaluation in evaluations.items()
+    }
+    parts = [(len(evaluation.ranking), evaluation.metrics()) for evaluation in evaluations.values()]
+    return {**weighted(parts), "clients": clients}
+
+
+def _by_relation(evaluations: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
+    """One row per relation, the most frequent first; clients weighted by their triples."""
+    parts: dict[str, list[tuple[int, dict[str, float]]]] = defaultdict(list)
+    for evaluation in evaluations.values():
+        for row in evaluation.ranking.by_relation(evaluation.graph):
+            numbers = {"tail_mrr": row.tail_mrr, "head_mrr": row.head_mrr, "both_mrr": row.both_mrr}
+            parts[row.relation].append((row.triples, numbers))
+    rows = [
+        {"relation": relation, "triples": sum(count for count, _ in found), **weighted(found)}
+        for relation, found in parts.items()
+    ]
+    return sorted(rows, key=lambda row: -row["triples"])

@@ -1,0 +1,135 @@
+"""Command-line options made from `Configuration`, so that each option is written down once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.fields import FieldInfo
+
+from fedkge.configuration import Configuration
+
+FIRST_OF_PANEL = {
+    "data": "Data and model",
+    "clients": "Federation",
+    "rounds": "Training",
+    "evaluate_every": "Validation, record and start",
+}
+"""The panel of the help page that begins with each of these fields."""
+
+_SIGNS = ((Ge, "ge", "at least"), (Gt, "gt", "above"), (Le, "le", "at most"), (Lt, "lt", "below"))
+
+
+def flag_of(field: str) -> str:
+    """The option's name.
+
+    >>> flag_of("batch_size")
+    '--batch-size'
+    """
+    return "--" + field.replace("_", "-")
+
+
+def limits_of(info: FieldInfo) -> str:
+    """The limits in words, blank when there are none.
+
+    >>> limits_of(Configuration.model_fields["fraction"])
+    'above 0, at most 1'
+    """
+    found = [
+        f"{words} {getattr(limit, attribute):g}"
+        for limit in info.metadata
+        for kind, attribute, words in _SIGNS
+        if isinstance(limit, kind)
+    ]
+    return ", ".join(found)
+
+
+def choices_of(info: FieldInfo) -> tuple[str, ...]:
+    """The values of an option that has few.
+
+    >>> choices_of(Configuration.model_fields["corrupt"])
+    ('tail', 'head', 'both')
+    """
+    return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+
+
+def default_of(info: FieldInfo) -> str:
+    """The default as a person reads it, blank for "nothing".
+
+    >>> default_of(Configuration.model_fields["learning_rate"])
+    '0.001'
+    """
+    if info.default is None or info.default == "":
+        return ""
+    if isinstance(info.default, bool):
+        return "yes" if info.default else "no"
+    return f"{info.default:g}" if isinstance(info.default, float) else str(info.default)
+
+
+def with_configuration(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb whose argument `options` becomes one option per field of `Configuration`.
+
+    The verb gets what was given on the command line, and only that, as a dictionary with configuration keys.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in inspect.signature(verb).parameters.items()
+        if name != "options"
+    ]
+    made = list(_parameters())
+    names = {parameter.name for parameter in made}
+
+    @functools.wraps(verb)
+    def wrapper(**values: Any) -> None:
+        given = {name: values[name] for name in names if values.get(name) is not None}
+        rest = {name: value for name, value in values.items() if name not in names}
+        verb(options={name.replace("_", "-"): value for name, value in given.items()}, **rest)
+
+    wrapper.__signature__ = inspect.Signature([*made, *own])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*made, *own)}
+    del wrapper.__wrapped__
+    return wrapper
+
+
+def _parameters() -> list[inspect.Parameter]:
+    panel, parameters = "", []
+    for field, info in Configuration.model_fields.items():
+        panel = FIRST_OF_PANEL.get(field, panel)
+        parameters.append(
+            inspect.Parameter(
+                field,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[_type_of(info) | None, _option(field, info, panel)],
+            )
+        )
+    return parameters
+
+
+def _type_of(info: FieldInfo) -> Any:
+    """What the command line parses; pydantic checks the value afterwards, for flags and files alike."""
+    if choices_of(info):
+        return str
+    arguments = [part for part in get_args(info.annotation) if part is not type(None)]
+    return arguments[0] if arguments else info.annotation
+
+
+def _option(field: str, info: FieldInfo, panel: str) -> Any:
+    default = default_of(info)
+    facts = ", ".join(part for part in (f"default {default}" if default else "", limits_of(info)) if part)
+    text = f"{info.description} ({facts})" if facts else str(info.description)
+    flag = flag_of(field)
+    declaration = f"{flag}/--no-{flag[2:]}" if info.annotation is bool else flag
+    choices = choices_of(info)
+    metavar = "|".join(choices) if choices else None
+    return typer.Option(declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
+
+
+def normalised(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys with hyphens, so that a flag wins over the same key of a file however that spells it."""
+    return {key.replace("_", "-"): value for key, value in values.items()}

@@ -1,0 +1,147 @@
+"""Tables and lines for people, on stdout; JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from fedkge.federation.run import Run
+    from fedkge.graph.split import ShardSummary
+
+WIDE = 160
+"""Width where there is no terminal: nothing is folded in a file."""
+
+METRICS = {
+    "tail MRR": "tail.realistic.mrr",
+    "head MRR": "head.realistic.mrr",
+    "both MRR": "both.realistic.mrr",
+    "Hits@1": "both.realistic.hits_at_1",
+    "Hits@3": "both.realistic.hits_at_3",
+    "Hits@10": "both.realistic.hits_at_10",
+    "AMRI": "both.realistic.amri",
+}
+"""Columns of a metric table; Hits and AMRI are those of both sides."""
+
+Metrics = Mapping[str, float]
+
+
+def stdout() -> Console:
+    """Where results go."""
+    return _console(Console(highlight=False))
+
+
+def stderr() -> Console:
+    """Where everything else goes."""
+    return _console(Console(stderr=True, highlight=False))
+
+
+def _console(console: Console) -> Console:
+    if not console.is_terminal:
+        console.width = WIDE
+    return console
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON on stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """A line on stderr that is neither folded nor read as markup."""
+    stderr().print(text, markup=False, soft_wrap=True)
+
+
+def grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """A table; the first `left` columns hold words, the others numbers."""
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number < left else "right", no_wrap=number >= left)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def weighted(parts: Sequence[tuple[int, Metrics]]) -> dict[str, float]:
+    """The mean of metrics, each weighted by its number of triples.
+
+    >>> weighted([(1, {"mrr": 0.0}), (3, {"mrr": 1.0})])
+    {'mrr': 0.75}
+    """
+    total = sum(triples for triples, _ in parts)
+    keys = parts[0][1] if parts else ()
+    return {key: sum(triples * metrics[key] for triples, metrics in parts) / total for key in keys}
+
+
+def metric_rows(record: Mapping[str, Any], label: str, *, each: bool = True) -> list[tuple[str, int, Metrics]]:
+    """(name, triples, metrics) of a metrics.jsonl line: all clients, each client, the controls."""
+    clients: Mapping[str, Mapping[str, Any]] = record["clients"]
+    total = sum(int(part["triples"]) for part in clients.values())
+    rows: list[tuple[str, int, Metrics]] = [(label, total, record)]
+    if each and len(clients) > 1:
+        rows += [(f"  {name}", int(part["triples"]), part) for name, part in clients.items()]
+    names = next(iter(clients.values()))["controls"] if clients else ()
+    for name in names:
+        parts = [(int(part["triples"]), part["controls"][name]) for part in clients.values()]
+        rows.append((name, total, weighted(parts)))
+    return rows
+
+
+def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> Table:
+    """The table that every result is shown in."""
+    body = [
+        (name, f"{triples:,}", *(f"{metrics[key]:.3f}" for key in METRICS.values())) for name, triples, metrics in rows
+    ]
+    return grid(title, ("", "triples", *METRICS), body)
+
+
+def shard_table(summary: ShardSummary) -> Table:
+    """What each client holds and shares."""
+    header, *body = summary.rows()
+    return grid("Shards", header, body)
+
+
+def human_bytes(count: float) -> str:
+    """A number of bytes as people write it.
+
+    >>> human_bytes(512), human_bytes(1536), human_bytes(3 * 2**30)
+    ('512 B', '1.5 KiB', '3.0 GiB')
+    """
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def message_bytes(run: Run) -> dict[str, int]:
+    """The size of one upload (and of one broadcast) of each client; empty where nothing is shared."""
+    from fedkge.federation.strategies import make_strategy  # noqa: PLC0415 (heavy)
+
+    strategy = make_strategy(run.configuration.strategy)
+    if strategy.pooled:
+        return {}
+    sizes = {}
+    for name in run.clients:
+        tables = run.embedding(name).tables
+        sizes[name] = sum(getattr(tables, kind).nbytes for kind in strategy.shared)
+    return {name: size for name, size in sizes.items() if size}
+
+
+def cost_line(run: Run, record: Mapping[str, Any]) -> str:
+    """What the federation sent, in one line; blank where nothing is shared or nobody is there to share with."""
+    sizes = message_bytes(run)
+    if len(sizes) < 2:
+        return ""
+    each = ", ".join(f"{name} {human_bytes(size)}" for name, size in sizes.items())
+    up, down = human_bytes(record["bytes_up"]), human_bytes(record["bytes_down"])
+    return f"Communication: each way per round {each}; the whole run {up} up, {down} down."

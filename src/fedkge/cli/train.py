@@ -1,0 +1,141 @@
+"""`fedkge train` and `fedkge resume`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedkge.cli.errors import stops_at_once
+from fedkge.cli.options import normalised, with_configuration
+from fedkge.cli.progress import JsonLines, Narrator, narrator
+from fedkge.cli.tables import cost_line, metric_rows, metric_table, print_json, say, shard_table, stdout
+from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from fedkge.federation.observer import Observer
+    from fedkge.federation.run import Run
+
+TRAIN_EXAMPLE = "Example: fedkge train --data codex-s --model rotate --clients 3 --rounds 20 --out runs/three"
+RESUME_EXAMPLE = "Example: fedkge resume runs/three"
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Lines of JSON on stdout: one per evaluated round, then the result.")
+]
+Tracker = Annotated[
+    list[str] | None,
+    typer.Option("--tracker", metavar="NAME", help="Also tell tensorboard or mlflow; may be repeated."),
+]
+
+
+@with_configuration
+def train(
+    options: Mapping[str, Any],
+    config: Annotated[Path | None, typer.Option(help="TOML file with the same options; flags win over it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; default: a new one in runs/.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove the run that is already there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is already there.")] = False,
+    tracker: Tracker = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model, alone or as a federation; one graph is a federation of one.
+
+    Every option is also a key of a TOML file for --config. Interrupt with Ctrl-C and go on with `fedkge resume`.
+    """
+    if resume and overwrite:
+        raise ConfigurationError("--resume and --overwrite exclude each other: choose one")
+    given = {**normalised(read_toml(config) if config else {}), **options}
+    configuration = parse(given)
+    path = out or _new_path(configuration)
+    if resume and (path / "config.toml").exists():
+        _check_same(path, given)
+        _resume(path, tracker or [], as_json)
+    else:
+        _train(configuration, path, overwrite, tracker or [], as_json)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="Run directory.")], tracker: Tracker = None, as_json: Json = False
+) -> None:
+    """Continue a run that was interrupted; the result is the same, byte for byte, as without the interruption."""
+    _resume(run, tracker or [], as_json)
+
+
+def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: list[str], as_json: bool) -> None:
+    from fedkge import runs  # noqa: PLC0415 (heavy: the compiled kernels)
+    from fedkge.federation.randomness import fresh_seed  # noqa: PLC0415
+
+    runs.check(configuration)
+    runs.check_free(path, overwrite)
+    if configuration.seed is None:
+        configuration = configuration.model_copy(update={"seed": fresh_seed()})
+    shards = runs.shards_of(configuration.data, configuration)
+    if len(shards) > 1 and not as_json:
+        stdout().print(shard_table(shards.summary))
+    with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
+        observer = _observers(told, trackers, configuration, path, as_json)
+        run = runs.start(configuration, shards.graphs, path, overwrite=overwrite, observer=observer)
+    _show(run, as_json)
+
+
+def _resume(path: Path, trackers: list[str], as_json: bool) -> None:
+    from fedkge import runs  # noqa: PLC0415 (heavy)
+    from fedkge.federation.run import RunDirectory  # noqa: PLC0415
+
+    configuration, _ = RunDirectory(path).read_configuration()
+    with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
+        run = runs.resume(path, observer=_observers(told, trackers, configuration, path, as_json))
+    _show(run, as_json)
+
+
+def _observers(told: Narrator, names: list[str], configuration: Configuration, path: Path, as_json: bool) -> Observer:
+    from fedkge.federation.observer import Observers  # noqa: PLC0415
+    from fedkge.trackers import make_tracker  # noqa: PLC0415
+
+    observers: list[Observer] = [told, *(make_tracker(name, configuration, path) for name in names)]
+    return Observers([*observers, JsonLines()] if as_json else observers)
+
+
+def _show(run: Run, as_json: bool) -> None:
+    record = run.metrics[-1] if run.metrics and run.metrics[-1]["split"] == "test" else None
+    if as_json:
+        print_json({"run": str(run.directory), **(record or {"split": None})})
+        return
+    console = stdout()
+    if record is None:
+        console.print("There are no test triples to rank.")
+    else:
+        title = f"Test, filtered ranking on both sides (best round: {record['round']})"
+        console.print(metric_table(metric_rows(record, label_of(run)), title))
+        if cost := cost_line(run, record):
+            console.print(cost, markup=False, soft_wrap=True)
+    for notice in sorted({shard.notice for shard in run.shards if shard.notice}):
+        console.print(notice, markup=False)
+    console.print(f"Run: {run.directory}", markup=False, soft_wrap=True)
+    say(f"Next: fedkge predict {run.directory} --head NAME --relation NAME, or fedkge export {run.directory}")
+
+
+def label_of(run: Run) -> str:
+    """The model as tables name it."""
+    name = run.embedding().scorer.name
+    return f"{name}, {run.configuration.strategy}" if len(run.shards) > 1 else name
+
+
+def _new_path(configuration: Configuration) -> Path:
+    data = re.sub(r"[^\w.-]+", "-", Path(configuration.data).name).strip("-.") or "data"
+    return Path("runs", f"{data}-{configuration.model}-{time.strftime('%Y%m%d-%H%M%S')}")
+
+
+def _check_same(path: Path, given: Mapping[str, Any]) -> None:
+    saved = parse(read_toml(path / "config.toml")).model_dump(by_alias=True)
+    for key, value in parse(given).model_dump(by_alias=True).items():
+        if key in given and key != "threads" and value != saved[key]:
+            raise ConfigurationError(
+                f"{path}: the run was started with {key} {saved[key]!r}, got {value!r}; "
+                "leave the option out to continue, or choose another --out"
+            )

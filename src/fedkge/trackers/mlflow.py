@@ -1,0 +1,47 @@
+"""MLflow: one MLflow run per fedkge run, in the experiment "fedkge"; where to is MLFLOW_TRACKING_URI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fedkge.configuration import Configuration
+from fedkge.errors import UnavailableError
+from fedkge.federation.observer import Observer, Outlook
+
+EXPERIMENT = "fedkge"
+
+
+class MlflowTracker(Observer):
+    """Logs the configuration as parameters, and what rounds and evaluations say as metrics."""
+
+    def __init__(self, configuration: Configuration, run: Path) -> None:
+        try:
+            self._mlflow: Any = import_module("mlflow")
+        except ImportError as error:
+            raise UnavailableError("MLflow is not installed: pip install 'fedkge[trackers]'") from error
+        self._configuration, self._run = configuration, run
+
+    def begin(self, outlook: Outlook) -> None:  # noqa: ARG002
+        """Open the MLflow run; a resumed run goes on under its name as a new one."""
+        self._mlflow.set_experiment(EXPERIMENT)
+        self._mlflow.start_run(run_name=self._run.name)
+        self._mlflow.log_params(self._configuration.model_dump(by_alias=True))
+
+    def round_done(self, facts: Mapping[str, Any]) -> None:
+        """Log the round's numbers."""
+        numbers = {"loss": facts["loss"], "seconds": facts["seconds"]}
+        numbers |= {name: float(sum(facts[name].values())) for name in ("bytes_up", "bytes_down")}
+        self._mlflow.log_metrics(numbers, step=facts["round"])
+
+    def evaluated(self, record: Mapping[str, Any]) -> None:
+        """Log the metrics."""
+        metrics = {f"{record['split']}.{key}": value for key, value in record.items() if ".realistic." in key}
+        self._mlflow.log_metrics(metrics, step=record["round"])
+
+    def end(self, record: Mapping[str, Any]) -> None:
+        """Log the last metrics and close the MLflow run."""
+        self.evaluated(record)
+        self._mlflow.end_run()
