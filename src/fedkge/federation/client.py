@@ -164,6 +164,7 @@ class Client:
         options = self._plan.configuration
         if options.optimiser_state == "reset":
             self._trainer.reset_optimisers()
+        self._trainer.set_rate(options.learning_rate * options.learning_rate_decay ** (request.round - 1))
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
         if options.local_steps:
             return self._train_steps(options.local_steps, generator)

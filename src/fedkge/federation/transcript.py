@@ -31,6 +31,8 @@ def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
     try:
         if rule.startswith("every:"):
             step = int(rule.removeprefix("every:"))
+            if step < 1:
+                raise ValueError(step)
             return frozenset(range(step, rounds + 1, step))
         chosen = frozenset(int(part) for part in rule.split(","))
     except ValueError as error:

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fedkge.federation.aggregation import COLUMNS_AT_ONCE, average, complaint
+
+FLOATS = st.floats(-1000, 1000, width=32)
+
+
+@st.composite
+def federations(draw):
+    """A table, and for some clients the rows that each owns and uploads."""
+    size, width = draw(st.integers(1, 9)), draw(st.sampled_from([1, 3, COLUMNS_AT_ONCE, COLUMNS_AT_ONCE + 5]))
+    table = draw(arrays(np.float32, (size, width), elements=FLOATS))
+    owners, uploads, weights = {}, {}, {}
+    for number in range(draw(st.integers(1, 5))):
+        places = draw(st.lists(st.integers(0, size - 1), unique=True))
+        owners[f"client-{number}"] = np.array(places, dtype=np.int64)
+        uploads[f"client-{number}"] = draw(arrays(np.float32, (len(places), width), elements=FLOATS))
+        weights[f"client-{number}"] = float(draw(st.integers(1, 10**6)))
+    return table, uploads, owners, weights
+
+
+def brute_force(table, uploads, owners, weights):
+    """One row and one column at a time."""
+    result = table.copy()
+    for row in range(len(table)):
+        holders = [(name, list(owners[name]).index(row)) for name in sorted(uploads) if row in owners[name]]
+        for column in range(table.shape[1]):
+            total = sum(weights[name] for name, _ in holders)
+            if holders:
+                summed = sum(weights[name] * float(uploads[name][place, column]) for name, place in holders)
+                result[row, column] = np.float32(summed / total)
+    return result
+
+
+@given(federations())
+def test_unweighted_mean_equals_brute_force(federation):
+    table, uploads, owners, weights = federation
+    equal = dict.fromkeys(weights, 1.0)
+    np.testing.assert_array_equal(average(table, uploads, owners, equal), brute_force(table, uploads, owners, equal))
+
+
+@given(federations())
+def test_weighted_mean_equals_brute_force(federation):
+    np.testing.assert_array_equal(average(*federation), brute_force(*federation))
+
+
+@given(federations(), st.randoms(use_true_random=False))
+def test_order_of_answers_does_not_matter(federation, random):
+    table, uploads, owners, weights = federation
+    shuffled = list(uploads.items())
+    random.shuffle(shuffled)
+    assert average(table, dict(shuffled), owners, weights).tobytes() == average(*federation).tobytes()
+
+
+@given(
+    arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)),
+    st.lists(st.integers(1, 10**9), min_size=1, max_size=6),
+)
+def test_mean_of_equal_rows_is_that_row_bit_for_bit(rows, weights):
+    names = [f"client-{number}" for number in range(len(weights))]
+    everything = dict.fromkeys(names, np.arange(3))
+    weight = {name: float(number) for name, number in zip(names, weights, strict=True)}
+    result = average(np.ones_like(rows), dict.fromkeys(names, rows), everything, weight)
+    assert result.tobytes() == rows.tobytes()
+
+
+@given(federations())
+def test_rows_that_nobody_uploaded_stay_and_the_input_is_left_alone(federation):
+    table, uploads, owners, _ = federation
+    before = table.tobytes()
+    result = average(*federation)
+    lonely = sorted(set(range(len(table))) - {int(place) for name in uploads for place in owners[name]})
+    assert result[lonely].tobytes() == table[lonely].tobytes()
+    assert table.tobytes() == before
+    assert result.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([[1.0, 2.0]], "expected a float32 table, got list"),
+        (np.zeros((2, 2)), "expected a float32 table, got float64"),
+        (np.zeros((2, 3), np.float32), "expected shape (2, 2), got (2, 3)"),
+        (np.zeros(4, np.float32), "expected shape (2, 2), got (4,)"),
+        (np.array([[0, np.nan], [1, 1]], np.float32), "1 of 2 rows hold numbers that are not finite"),
+        (np.array([[0, np.inf], [-np.inf, 1]], np.float32), "2 of 2 rows hold numbers that are not finite"),
+        (np.array([[3, 4], [30, 40]], np.float32), "row norm 50 exceeds the largest allowed, 10"),
+        (np.full((2, 2), 3e38, np.float32), "row norm 4.24e+38 exceeds the largest allowed, 10"),
+        (np.array([[6, 8], [0, 0]], np.float32), None),
+    ],
+)
+def test_complaints(rows, reason):
+    assert complaint(rows, (2, 2), 10.0) == reason
+
+
+def test_an_empty_table_is_fine():
+    assert complaint(np.zeros((0, 2), np.float32), (0, 2), 10.0) is None
