@@ -56,6 +56,9 @@ class Configuration(BaseModel):
     optimiser: str = Field("lazy-adam", description="lazy-adam, adam, adagrad or sgd.")
     optimiser_state: Literal["reset", "kept"] = Field("reset", description="Per round: reset as FedE does, or kept.")
     learning_rate: float = Field(1e-3, gt=0, description="Learning rate.")
+    learning_rate_decay: float = Field(
+        1.0, gt=0, le=1, description="The learning rate is multiplied by this per round."
+    )
     batch_size: int = Field(64, ge=1, description="Triples per step.")
     negatives: int = Field(256, ge=1, description="Negatives per triple.")
     negative_group: int = Field(64, ge=1, description="Triples that share their negatives; 1 means independent ones.")

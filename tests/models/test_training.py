@@ -29,13 +29,15 @@ def trained(model: str, group: int, seed: int = 1, epochs: int = 60) -> tuple[Em
 @pytest.mark.parametrize("model", sorted(MODELS))
 @pytest.mark.parametrize("group", [1, 5])
 def test_true_triples_come_to_score_above_false_ones(model, group):
+    """Chance gives a mean reciprocal rank of 0.13; uniform negatives hit true triples, so the loss stays above 0."""
     embedding, losses = trained(model, group)
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.9 * losses[0]
     triples = ring()
-    false = triples.copy()
-    false[:, 2] = (false[:, 2] + 11) % 30
-    better = embedding.score_triples(triples) > embedding.score_triples(false)
-    assert better.mean() > 0.9
+    scores = np.empty((len(triples), 30), np.float32)
+    embedding.score(triples, "tail", scores)
+    true = scores[np.arange(len(triples)), triples[:, 2]]
+    ranks = 1 + (scores > true[:, None]).sum(axis=1)
+    assert (1 / ranks).mean() > 0.6
 
 
 def test_the_same_seed_gives_the_same_bits():

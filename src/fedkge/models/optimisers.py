@@ -23,6 +23,8 @@ ADAGRAD_EPSILON = 1e-10
 class Optimiser(Protocol):
     """Turns the gradient of one table into an update of that table."""
 
+    rate: float
+
     def step(self, table: Table, gradient: RowGradient) -> None:
         """Update `table` in place."""
         ...
@@ -49,12 +51,12 @@ class SGD:
     [1.0, 0.5]
     """
 
-    def __init__(self, table: Table, rate: float) -> None:
-        self.rate = table.dtype.type(rate)
+    def __init__(self, table: Table, rate: float) -> None:  # noqa: ARG002 - all optimisers are made alike
+        self.rate = rate
 
     def step(self, table: Table, gradient: RowGradient) -> None:
         """Update the touched rows."""
-        _sgd(table, gradient.touched, gradient.values, self.rate)
+        _sgd(table, gradient.touched, gradient.values, table.dtype.type(self.rate))
 
     def state(self) -> dict[str, np.ndarray[Any, Any]]:
         """SGD remembers nothing."""
@@ -76,13 +78,13 @@ class Adagrad:
     """Adagrad with one accumulator per number (Duchi et al., 2011)."""
 
     def __init__(self, table: Table, rate: float) -> None:
-        self.rate = table.dtype.type(rate)
+        self.rate = rate
         self.squares = np.zeros_like(table)
 
     def step(self, table: Table, gradient: RowGradient) -> None:
         """Update the touched rows."""
-        epsilon = table.dtype.type(ADAGRAD_EPSILON)
-        _adagrad(table, gradient.touched, gradient.values, self.squares, self.rate, epsilon)
+        rate, epsilon = table.dtype.type(self.rate), table.dtype.type(ADAGRAD_EPSILON)
+        _adagrad(table, gradient.touched, gradient.values, self.squares, rate, epsilon)
 
     def state(self) -> dict[str, np.ndarray[Any, Any]]:
         """The sums of squares."""

@@ -56,6 +56,10 @@ class Trainer:
         self.entity_optimiser: Optimiser = make_optimiser(options.optimiser, tables.entities, options.learning_rate)
         self.relation_optimiser: Optimiser = make_optimiser(options.optimiser, tables.relations, options.learning_rate)
 
+    def set_rate(self, rate: float) -> None:
+        """Learn at this rate from now on; optimiser state stays."""
+        self.entity_optimiser.rate = self.relation_optimiser.rate = rate
+
     def epoch(
         self, triples: Triples, generator: np.random.Generator, advance: Callable[[int], None] = lambda _: None
     ) -> float:

@@ -1,0 +1,130 @@
+"""CIA, the paper's active attack by a client: turn the tails of the targets round, and see who turns them back.
+
+The adversary reverses the tail rows of its targets in one upload. A victim that holds a target triple pulls the tail
+back in the rounds that follow. Targets attacked at once disturb each other, so they are attacked in groups with
+disjoint entities, each on its own fork of the federation; a group size of 0 attacks all at once, as the paper reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.errors import DataError
+from fedkge.graph import HEAD, RELATION, TAIL, Triples
+from fedkge.models import Embedding, Tables
+from fedkge.models.tables import Table
+
+BILINEAR_SCALE = 1.8
+"""What the authors multiply tails by for DistMult and ComplEx, where a change of sign does little."""
+
+
+class Seat(Protocol):
+    """A client's place in a federation: it submits rows and receives what the server makes of them.
+
+    Rows are those of the run's entity table, NaN where the client owns none.
+    """
+
+    @property
+    def upload(self) -> Table:
+        """What the client would submit if it were honest."""
+        ...
+
+    @property
+    def embedding(self) -> Embedding:
+        """The client's model, over the run's entities and relations; only its scorer and relations matter here."""
+        ...
+
+    def submit(self, rows: Table) -> Table:
+        """Deliver an upload; the round ends, and the averaged rows come back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reversal:
+    """Scores of the targets right after the reversal and after the waiting rounds."""
+
+    before: NDArray[np.floating[Any]]
+    after: NDArray[np.floating[Any]]
+
+    def gain(self) -> NDArray[np.floating[Any]]:
+        """s2 - s1: how much more plausible the target became again. Higher means member."""
+        return self.after - self.before
+
+    def published_ratio(self, margin: float) -> NDArray[np.floating[Any]]:
+        """s1 / s2 of the paper, whose score is a distance for TransE and RotatE (margin > 0); as published."""
+        before, after = (margin - self.before, margin - self.after) if margin else (self.after, self.before)
+        safe = np.where(np.abs(after) < 1e-9, 1e-9, after)
+        ratio: NDArray[np.floating[Any]] = before / safe
+        return ratio
+
+
+@dataclass(frozen=True, slots=True)
+class CIA:
+    """The attack: group size, and how many rounds to wait after the reversal."""
+
+    group_size: int = 40
+    waiting_rounds: int = 1
+
+    def play(self, take_seat: Callable[[], Seat], targets: Triples, threads: int = 1) -> Reversal:
+        """Attack all targets, each group from a fresh seat at the same moment of the federation."""
+        before = np.empty(len(targets))
+        after = np.empty(len(targets))
+
+        def attack(group: NDArray[np.int64]) -> None:
+            before[group], after[group] = self._attack_group(take_seat(), targets[group])
+
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            list(pool.map(attack, disjoint_groups(targets, self.group_size)))
+        return Reversal(before, after)
+
+    def _attack_group(self, seat: Seat, targets: Triples) -> tuple[Table, Table]:
+        rows = seat.upload.copy()
+        if np.isnan(rows[targets[:, [HEAD, TAIL]]]).any():
+            raise DataError("a target's entity is not among the adversary's own: draw targets from the overlap")
+        distance = seat.embedding.scorer.comparison.is_distance
+        tails = np.unique(targets[:, TAIL])
+        rows[tails] *= -1.0 if distance else BILINEAR_SCALE
+        received = seat.submit(rows)
+        before = _scores(seat.embedding, received, targets)
+        for _ in range(self.waiting_rounds):
+            received = seat.submit(received)
+        return before, _scores(seat.embedding, received, targets)
+
+
+def _scores(embedding: Embedding, rows: Table, targets: Triples) -> Table:
+    relations = embedding.tables.relations
+    if np.isnan(relations[targets[:, RELATION]]).any():
+        raise DataError("a target's relation is not among the adversary's own: draw targets of common relations")
+    return Embedding(embedding.scorer, Tables(rows, relations), embedding.margin).score_triples(targets)
+
+
+def disjoint_groups(targets: Triples, size: int) -> Iterator[NDArray[np.int64]]:
+    """Indices of targets in groups of at most `size` in which no entity occurs twice; size 0 is one group of all.
+
+    >>> triples = np.array([[0, 0, 1], [1, 0, 2], [3, 0, 4]], np.int32)
+    >>> [group.tolist() for group in disjoint_groups(triples, 2)]
+    [[0, 2], [1]]
+    """
+    if size == 0:
+        yield np.arange(len(targets))
+        return
+    waiting = list(range(len(targets)))
+    while waiting:
+        taken: set[int] = set()
+        group: list[int] = []
+        left: list[int] = []
+        for index in waiting:
+            ends = {int(targets[index, HEAD]), int(targets[index, TAIL])}
+            if len(group) < size and not ends & taken:
+                group.append(index)
+                taken |= ends
+            else:
+                left.append(index)
+        yield np.array(group)
+        waiting = left
