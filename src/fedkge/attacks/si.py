@@ -1,0 +1,117 @@
+"""SI, the server-initiated inference attack (paper, section 3.2), in the form that works: centres of relations.
+
+In TransE t - h, and in RotatE the phase of t / h, is nearly the same for all triples of a relation. A few auxiliary
+triples of a relation thus tell where its triples lie in the victim's upload, and a target is scored by its distance
+to that centre. `si_published` holds the clustering that the paper describes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.attacks.attack import Needs
+from fedkge.attacks.structure import (
+    RelationSource,
+    Scores,
+    known_rows,
+    newest_sight,
+    relations_from_auxiliary,
+    require_known,
+    score_under,
+    table_of,
+    worst_where_unknown,
+)
+from fedkge.attacks.view import View
+from fedkge.errors import ConfigurationError
+from fedkge.graph import Triples
+from fedkge.models.scorer import Scorer
+
+MODELS = ("TransE", "RotatE")
+SERVER = Needs(adversary=("server",), auxiliary=True, models=MODELS)
+COLLUSION = Needs(adversary=("collusion",), models=MODELS)
+
+BLOCK = 1 << 16
+"""Triples that are scored at a time."""
+
+
+def require_structure(scorer: Scorer, attack: str) -> None:
+    """Refuse models in which two entity rows do not tell the relation between them."""
+    if scorer.name not in MODELS:
+        raise ConfigurationError(
+            f"attack {attack!r} works on {' and '.join(MODELS)}, where two entity rows tell the relation row between "
+            f"them; in {scorer.name} any relation row that is long in the right direction fits: use upload-difference"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SICentres:
+    """Minus the distance between a target and the centre of its relation, in the model's own distance.
+
+    TransE: || (t - h) - c ||; RotatE: the sum of | h turned by c - t |, which is the distance on the circle weighted
+    by how far from zero, and so how well defined, each phase is. A relation without a centre (no auxiliary triple)
+    gets the lowest score of the others.
+    """
+
+    name: str = "si-centres"
+    relations: RelationSource = relations_from_auxiliary
+    needs: Needs = SERVER
+
+    def score(self, view: View, triples: Triples) -> Scores:
+        """One score per triple from the victim's newest upload."""
+        require_structure(view.scorer, self.name)
+        sight = newest_sight(view, self.name, "upload")
+        upload = table_of(sight, "upload")
+        require_known(upload, triples, self.name)
+        return worst_where_unknown(score_under(view.scorer, upload, self.relations(view, sight), triples))
+
+
+@dataclass(frozen=True, slots=True)
+class SILink:
+    """Whether head and tail are linked at all: minus the distance to the nearest centre of any relation.
+
+    The relation of a target is not looked at; `infer` also tells which relation the nearest centre belongs to.
+    """
+
+    name: str = "si-link"
+    relations: RelationSource = relations_from_auxiliary
+    needs: Needs = SERVER
+
+    def score(self, view: View, triples: Triples) -> Scores:
+        """One score per pair of head and tail."""
+        return self.infer(view, triples)[0]
+
+    def infer(self, view: View, triples: Triples) -> tuple[Scores, NDArray[np.int64]]:
+        """The link score of each pair, and the relation that it most likely has."""
+        require_structure(view.scorer, self.name)
+        sight = newest_sight(view, self.name, "upload")
+        upload = table_of(sight, "upload")
+        require_known(upload, triples, self.name)
+        centres = self.relations(view, sight)
+        relations = np.flatnonzero(known_rows(centres))
+        if len(relations) == 0:
+            raise ConfigurationError(
+                f"attack {self.name!r}: the adversary knows no relation row of round {sight.round}"
+            )
+        links = np.empty(len(triples))
+        types = np.empty(len(triples), dtype=np.int64)
+        step = max(1, BLOCK // len(relations))
+        for first in range(0, len(triples), step):
+            block = slice(first, first + step)
+            scores = score_under(view.scorer, upload, centres, with_relations(triples[block], relations))
+            scores = scores.reshape(-1, len(relations))
+            links[block], types[block] = scores.max(axis=1), relations[scores.argmax(axis=1)]
+        return links, types
+
+
+def with_relations(triples: Triples, relations: NDArray[np.int64]) -> Triples:
+    """Every triple with each of the relations instead of its own.
+
+    >>> with_relations(np.array([[4, 0, 5]], np.int32), np.array([7, 8])).tolist()
+    [[4, 7, 5], [4, 8, 5]]
+    """
+    repeated = np.repeat(triples, len(relations), axis=0)
+    repeated[:, 1] = np.tile(relations, len(triples))
+    return repeated
