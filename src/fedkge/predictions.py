@@ -56,7 +56,8 @@ def predict(
     """The `top` best triples with a missing head or tail; with both given, that one triple and its rank.
 
     The rank counts all of the client's entities, known answers included. Without `client` the first client that
-    knows all of the names answers. `unseen_only` leaves out the triples that it was trained on. Names may be labels where these are unambiguous.
+    knows all of the names answers. `unseen_only` leaves out the triples that it was trained on. Names may be labels
+    where these are unambiguous.
     """
     if head is None and tail is None:
         raise ConfigurationError("predict needs a relation and a head or a tail (or both)")
@@ -152,13 +153,13 @@ def find(names: Vocabulary, name: str, kind: str, words: Mapping[str, str]) -> i
         return names.index[found[0]]
     if found:
         raise DataError(f"{kind} {name!r} is ambiguous: write one of {', '.join(found[:10])}")
-    raise DataError(f"unknown {kind} {name!r}; {_hint(names, name, by_label)}")
+    raise DataError(f"unknown {kind} {name!r}; {_hint(names, name, by_label, words)}")
 
 
-def _hint(names: Vocabulary, name: str, by_label: Mapping[str, list[str]]) -> str:
+def _hint(names: Vocabulary, name: str, by_label: Mapping[str, list[str]], words: Mapping[str, str]) -> str:
     close = near(name, _plausible(names, name))
     for label in near(name, _plausible(by_label, name)):
-        close += [f"{found} ({label})" for found in by_label[label] if found not in close]
+        close += [f"{found} ({words[found]})" for found in by_label[label] if found not in close]
     if close:
         return f"near: {', '.join(close[:8])}"
     return f"the names look like: {', '.join(list(names)[:3])}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,7 +11,7 @@ from fedkge.configuration import Configuration, parse
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import Run, RunDirectory, data_digest, provenance_of, shape_of
+from fedkge.federation.run import CONFIG, Run, RunDirectory, data_digest, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation
 from fedkge.federation.transcript import recorded_rounds
@@ -43,7 +42,7 @@ def train(
     """
     name = data if isinstance(data, str) else data.name
     clients = {"clients": len(data)} if isinstance(data, Shards) else {}
-    configuration = parse({"data": name, **clients, **options})
+    configuration = _seeded(parse({"data": name, **clients, **options}))
     graphs = None if isinstance(data, str) else shards_of(data, configuration).graphs
     return start(configuration, graphs, out, overwrite=overwrite, observer=observer)
 
@@ -58,18 +57,17 @@ def start(
 ) -> Run:
     """Train what `configuration` describes; without `shards` its data is loaded and split."""
     check(configuration)
-    if configuration.seed is None:
-        configuration = configuration.model_copy(update={"seed": fresh_seed()})
+    configuration = _seeded(configuration)
     directory = RunDirectory(Path(out)) if out is not None else None
     if directory:
         check_free(directory.path, overwrite)
     graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
     if len(graphs) != configuration.clients:
         configuration = configuration.model_copy(update={"clients": len(graphs)})
-    vectors = start_vectors(configuration.init, graphs)
+    vectors = start_vectors(configuration, graphs)
     if directory:
         if directory.exists():
-            shutil.rmtree(directory.path)
+            directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration))
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
@@ -78,7 +76,7 @@ def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Obs
     """Continue a run; a finished one is only opened. `data` is needed for runs on graphs made in Python."""
     directory = RunDirectory(Path(path))
     configuration, graphs = _reopen(directory, data)
-    vectors = start_vectors(configuration.init, graphs)
+    vectors = start_vectors(configuration, graphs)
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
@@ -91,6 +89,12 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path)
 
 
+def _seeded(configuration: Configuration) -> Configuration:
+    if configuration.seed is not None:
+        return configuration
+    return configuration.model_copy(update={"seed": fresh_seed()})
+
+
 def check(configuration: Configuration) -> None:
     """Refuse names that do not exist, before anything is read or written."""
     make_scorer(configuration.model, shape_of(configuration))
@@ -100,9 +104,13 @@ def check(configuration: Configuration) -> None:
 
 
 def check_free(path: Path, overwrite: bool) -> None:
-    """Refuse a directory that holds a run, unless it may be overwritten."""
+    """Refuse a directory that holds a run, unless it may be overwritten; what is no run is never overwritten."""
     directory = RunDirectory(path)
-    if directory.exists() and not overwrite:
+    if not directory.exists():
+        return
+    if overwrite and "fedkge" not in directory.read_configuration()[1]:
+        raise RunError(f"{path}: {CONFIG} is not that of a fedkge run, so nothing is removed; choose another --out")
+    if not overwrite:
         raise RunError(
             f"{path}: a run exists here; continue it with `fedkge resume {path}`, "
             "choose another --out, or say --overwrite"

@@ -34,10 +34,7 @@ def list_data(as_json: Json = False) -> None:
         return
     keys = ("entities", "relations", "train", "valid", "test")
     rows = [(item["name"], *(_count(item[key]) for key in keys), _state(item), item["licence"]) for item in found]
-    table = grid("", ("name", *keys, "here", "licence"), rows)
-    table.columns[-1].justify = "left"
-    table.columns[-1].no_wrap = False
-    stdout().print(table)
+    stdout().print(grid("", ("name", *keys, "here", "licence"), rows, words=(0, 7)))
     say(f"Folder of the data sets: {cache_folder()} (FEDKGE_DATA chooses another)")
 
 
@@ -87,7 +84,7 @@ def show(name: Name, as_json: Json = False) -> None:
         if key != "files" and value not in (None, "")
     ]
     rows += [(f"{file.file_name}", file.url or f"sha256 {file.sha256}") for file in dataset.files]
-    stdout().print(grid("", ("", ""), rows, left=2))
+    stdout().print(grid("", ("", ""), rows, words=(0, 1)))
 
 
 def _words(value: object) -> str:
@@ -144,7 +141,7 @@ def _show(summary: GraphSummary) -> None:
         ("relations", f"{summary.relations:,} ({kinds})"),
         ("repeated triples removed", f"{summary.removed_duplicates:,}"),
     ]
-    console.print(grid("", ("", ""), facts, left=2))
+    console.print(grid("", ("", ""), facts, words=(0, 1)))
     if summary.notice:
         console.print(summary.notice, markup=False)
 

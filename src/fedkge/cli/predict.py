@@ -11,7 +11,7 @@ import typer
 from fedkge.cli.tables import grid, print_json, stdout
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from fedkge.predictions import Answer
 
@@ -45,7 +45,7 @@ def predict(
         stdout().print(answer_table(answer))
 
 
-def answer_table(answer: Answer) -> Table:
+def answer_table(answer: Answer) -> RenderableType:
     """The predictions as a table; the question is its title."""
     if not answer.predictions:
         return grid("No answer that was not trained on", ("answer",), [])
@@ -58,4 +58,6 @@ def answer_table(answer: Answer) -> Table:
     for item in answer.predictions:
         found = item.tail if answer.side == "tail" else item.head
         rows.append((found, answer.labels.get(found, ""), item.known, str(item.rank), f"{item.score:.3f}"))
-    return grid(f"{question}, asked of {answer.client}", ("answer", "label", "known", "rank", "score"), rows, left=3)
+    return grid(
+        f"{question}, asked of {answer.client}", ("answer", "label", "known", "rank", "score"), rows, words=(0, 1, 2)
+    )

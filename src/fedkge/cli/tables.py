@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +29,9 @@ METRICS = {
     "AMRI": "both.realistic.amri",
 }
 """Columns of a metric table; Hits and AMRI are those of both sides."""
+
+MANY_CLIENTS = 6
+"""With more clients a column for each would not fit."""
 
 Metrics = Mapping[str, float]
 
@@ -60,14 +63,17 @@ def say(text: str) -> None:
     stderr().print(text, markup=False, soft_wrap=True)
 
 
-def grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
-    """A table; the first `left` columns hold words, the others numbers."""
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+def grid(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)
+) -> RenderableType:
+    """A table with a title; the columns `words` hold words, the others numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(header))
     for number, name in enumerate(header):
-        table.add_column(name, justify="left" if number < left else "right", no_wrap=number >= left)
+        in_words = number in words
+        table.add_column(name, justify="left" if in_words else "right", no_wrap=not in_words)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    return table
+    return Group(Text(title, style="bold"), table) if title else table
 
 
 def weighted(parts: Sequence[tuple[int, Metrics]]) -> dict[str, float]:
@@ -95,7 +101,7 @@ def metric_rows(record: Mapping[str, Any], label: str, *, each: bool = True) -> 
     return rows
 
 
-def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> Table:
+def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> RenderableType:
     """The table that every result is shown in."""
     body = [
         (name, f"{triples:,}", *(f"{metrics[key]:.3f}" for key in METRICS.values())) for name, triples, metrics in rows
@@ -103,10 +109,17 @@ def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> Table:
     return grid(title, ("", "triples", *METRICS), body)
 
 
-def shard_table(summary: ShardSummary) -> Table:
-    """What each client holds and shares."""
+def shard_table(summary: ShardSummary) -> RenderableType:
+    """What each client holds and shares: with each other client, or with many on average."""
     header, *body = summary.rows()
-    return grid("Shards", header, body)
+    fixed = len(header) - len(summary.clients)
+    if len(summary.clients) > MANY_CLIENTS:
+        header = (*header[:fixed], "shared, on average")
+        means = [(sum(row) - row[place]) / (len(row) - 1) for place, row in enumerate(summary.shared_entities)]
+        shared = [f"{mean:,.0f}" for mean in means] + [""] * (len(body) - len(means))
+        body = [(*row[:fixed], mean) for row, mean in zip(body, shared, strict=True)]
+    names = [name.replace("shared with ", "shared with\n").replace("shared, ", "shared,\n") for name in header]
+    return grid("Shards", names, body)
 
 
 def human_bytes(count: float) -> str:

@@ -20,6 +20,7 @@ from fedkge.errors import ConfigurationError
 if TYPE_CHECKING:
     from fedkge.federation.observer import Observer
     from fedkge.federation.run import Run
+    from fedkge.graph.split import Shards
 
 TRAIN_EXAMPLE = "Example: fedkge train --data codex-s --model rotate --clients 3 --rounds 20 --out runs/three"
 RESUME_EXAMPLE = "Example: fedkge resume runs/three"
@@ -75,12 +76,21 @@ def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: 
     if configuration.seed is None:
         configuration = configuration.model_copy(update={"seed": fresh_seed()})
     shards = runs.shards_of(configuration.data, configuration)
+    _tell_start(configuration, shards)
     if len(shards) > 1 and not as_json:
         stdout().print(shard_table(shards.summary))
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
         observer = _observers(told, trackers, configuration, path, as_json)
         run = runs.start(configuration, shards.graphs, path, overwrite=overwrite, observer=observer)
     _show(run, as_json)
+
+
+def _tell_start(configuration: Configuration, shards: Shards) -> None:
+    from fedkge.vectors import matches, start_vectors  # noqa: PLC0415 (heavy)
+
+    vectors = start_vectors(configuration, shards.graphs)
+    for kind, (used, unknown) in (matches(vectors, shards.graphs) if vectors else {}).items():
+        say(f"start vectors: {used:,} {kind} from {configuration.init}; {unknown:,} names are not in the data")
 
 
 def _resume(path: Path, trackers: list[str], as_json: bool) -> None:
@@ -110,7 +120,7 @@ def _show(run: Run, as_json: bool) -> None:
     if record is None:
         console.print("There are no test triples to rank.")
     else:
-        title = f"Test, filtered ranking on both sides (best round: {record['round']})"
+        title = f"Test triples, filtered ranking on both sides, after round {record['round']} of {rounds_of(run)}"
         console.print(metric_table(metric_rows(record, label_of(run)), title))
         if cost := cost_line(run, record):
             console.print(cost, markup=False, soft_wrap=True)
@@ -118,6 +128,12 @@ def _show(run: Run, as_json: bool) -> None:
         console.print(notice, markup=False)
     console.print(f"Run: {run.directory}", markup=False, soft_wrap=True)
     say(f"Next: fedkge predict {run.directory} --head NAME --relation NAME, or fedkge export {run.directory}")
+
+
+def rounds_of(run: Run) -> str:
+    """How many rounds there were to be, and why another than the last may have been kept."""
+    kept = len(run.metrics) > 1 and run.metrics[-1]["round"] != run.configuration.rounds
+    return f"{run.configuration.rounds}{' (the best on valid)' if kept else ''}"
 
 
 def label_of(run: Run) -> str:
