@@ -71,6 +71,11 @@ class Configuration(BaseModel):
     validation_triples: int = Field(0, ge=0, description="Validate on a fixed sample of this size; 0 takes all.")
     patience: int = Field(0, ge=0, description="Stop after so many validations without a better MRR; 0 never stops.")
     record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
+    canaries: int = Field(
+        0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."
+    )
+    victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
+    adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")
     seed: int | None = Field(None, ge=0, description="Research seed; without one it is drawn and saved with the run.")
     threads: int = Field(0, ge=0, description="Cores to use; 0 means all. The result does not depend on it.")
     init: str = Field(

@@ -114,6 +114,10 @@ class Client:
     def _tables(self) -> dict[Shared, NDArray[Any]]:
         return {"entities": self.embedding.tables.entities, "relations": self.embedding.tables.relations}
 
+    def unshared(self) -> dict[Shared, Rows]:
+        """Copies of the tables that this client shares with nobody."""
+        return {kind: table.copy() for kind, table in self._tables().items() if kind not in self._plan.shared}
+
     def _greet(self) -> Greeting:
         names = {"entities": self.shard.entities.names, "relations": self.shard.relations.names}
         tables, shared = self._tables(), self._plan.shared

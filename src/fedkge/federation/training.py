@@ -56,8 +56,8 @@ class Federation:
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         engine = EmbeddedEngine(self.clients, threads=min(cores, len(trained)))
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
-        self.entities = _union([shard.entities for shard in trained])
-        self.relations = _union([shard.relations for shard in trained])
+        self.entities = Vocabulary.union([shard.entities for shard in trained])
+        self.relations = Vocabulary.union([shard.relations for shard in trained])
         self._ids = self._make_ids()
         self._memory = Memory()
         self._best: Mapping[str, NDArray[Any]] = {}
@@ -130,7 +130,9 @@ class Federation:
         began = time.perf_counter()
         report = self.server.run_round()
         if self._directory and report.round in self._record:
-            Transcript(self._directory.path).write(report)
+            results = {name: self.server.rows_for(name) for name in self.clients}
+            private = {name: client.unshared() for name, client in self.clients.items()}
+            Transcript(self._directory.path).write(report, results, private)
         self._memory.note(report)
         self._observer.round_done(_round_facts(report, time.perf_counter() - began))
         every = self.configuration.evaluate_every
@@ -267,15 +269,6 @@ def _round_facts(report: RoundReport, seconds: float) -> dict[str, Any]:
         "bytes_up": dict(report.bytes_up),
         "bytes_down": dict(report.bytes_down),
     }
-
-
-def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
-    if len(vocabularies) == 1:
-        return vocabularies[0]
-    union: dict[str, None] = {}
-    for vocabulary in vocabularies:
-        union.update(dict.fromkeys(vocabulary))
-    return Vocabulary(tuple(union))
 
 
 def _fill(table: Table, places: Mapping[str, int], rows: Mapping[str, Table], kind: str) -> None:

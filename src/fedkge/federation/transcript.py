@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Rows, Shared
@@ -16,6 +18,11 @@ from fedkge.federation.server import RoundReport
 from fedkge.federation.storage import load_tensors, make_folder, save_tensors
 
 FOLDER = "transcript"
+
+Messages: TypeAlias = Mapping[str, Mapping[Shared, Rows]]
+"""Tables by client and kind."""
+
+NOTHING: Messages = MappingProxyType({})
 
 
 def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
@@ -44,11 +51,19 @@ def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What one party saw in one round: rows sent to clients and rows that clients sent, by client."""
+    """What one party saw in one round, by client.
+
+    broadcasts  the rows that clients were sent at its beginning
+    uploads     the rows that they sent at its end
+    results     their rows after the averaging: what the next round's broadcast will hold
+    private     the tables that a client shares with nobody, as they were when it uploaded: its holder's own alone
+    """
 
     round: int
-    broadcasts: Mapping[str, Mapping[Shared, Rows]] = field(default_factory=dict)
-    uploads: Mapping[str, Mapping[Shared, Rows]] = field(default_factory=dict)
+    broadcasts: Messages = field(default_factory=dict)
+    uploads: Messages = field(default_factory=dict)
+    results: Messages = field(default_factory=dict)
+    private: Messages = field(default_factory=dict)
 
 
 class Transcript:
@@ -57,16 +72,17 @@ class Transcript:
     def __init__(self, run: Path) -> None:
         self._folder = run / FOLDER
 
-    def write(self, report: RoundReport) -> None:
+    def write(self, report: RoundReport, results: Messages = NOTHING, private: Messages = NOTHING) -> None:
         """Record one round; what a crash left of it before is forgotten."""
         folder = self._folder / f"round-{report.round:06d}"
         shutil.rmtree(folder, ignore_errors=True)
         make_folder(folder)
         facts = {"round": report.round}
-        for name, rows in report.broadcasts.items():
-            save_tensors(folder / f"broadcast-{name}.safetensors", rows, facts)
-        for name, upload in report.uploads.items():
-            save_tensors(folder / f"upload-{name}.safetensors", upload.rows, facts)
+        uploads = {name: upload.rows for name, upload in report.uploads.items()}
+        kinds = {"broadcast": report.broadcasts, "upload": uploads, "result": results, "private": private}
+        for kind, messages in kinds.items():
+            for name, rows in messages.items():
+                save_tensors(folder / f"{kind}-{name}.safetensors", rows, facts)
 
     def rounds(self) -> list[int]:
         """The recorded rounds, in order."""
@@ -80,8 +96,8 @@ class Transcript:
 class View:
     """What the server, a client, or a collusion of them saw.
 
-    The server sees every message; a client sees what it was sent and what it sent. Who holds a view is settled when
-    it is made.
+    The server sees every message; a client sees what it was sent and what it sent, and its own private tables. Who
+    holds a view is settled when it is made.
     """
 
     __slots__ = ("__clients", "__folder", "__server")
@@ -111,11 +127,15 @@ class View:
         folder = self.__folder / f"round-{round_number:06d}"
         if not folder.is_dir():
             raise RunError(f"round {round_number} was not recorded: train with --record all, every:N or a list")
-        return Seen(round_number, self.__messages(folder, "broadcast"), self.__messages(folder, "upload"))
+        broadcasts, uploads, results, private = (
+            self.__messages(folder, kind) for kind in ("broadcast", "upload", "result", "private")
+        )
+        return Seen(round_number, broadcasts, uploads, results, private)
 
     def __files(self, folder: Path, kind: str) -> dict[str, Path]:
         files = {path.stem.removeprefix(f"{kind}-"): path for path in sorted(folder.glob(f"{kind}-*.safetensors"))}
-        return {name: path for name, path in files.items() if self.server or name in self.clients}
+        all_of_them = self.server and kind != "private"
+        return {name: path for name, path in files.items() if all_of_them or name in self.clients}
 
     def __messages(self, folder: Path, kind: str) -> dict[str, dict[Shared, Rows]]:
         messages: dict[str, dict[Shared, Rows]] = {}

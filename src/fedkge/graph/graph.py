@@ -43,6 +43,17 @@ class Vocabulary:
 
     names: Sequence[str]
 
+    @classmethod
+    def union(cls, vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+        """All names: the first vocabulary's in its order, then the new ones of the second, and so on.
+
+        >>> list(Vocabulary.union([Vocabulary(("b", "a")), Vocabulary(("a", "c"))]))
+        ['b', 'a', 'c']
+        """
+        if len(vocabularies) == 1:
+            return vocabularies[0]
+        return cls(tuple(dict.fromkeys(name for vocabulary in vocabularies for name in vocabulary)))
+
     def __len__(self) -> int:
         return len(self.names)
 
