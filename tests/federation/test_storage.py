@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch,
         write_atomically(path, b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
 
@@ -117,7 +118,7 @@ def full_disk(monkeypatch, call):
     elif call == "open":
         monkeypatch.setattr("pathlib.Path.open", fail)
     else:
-        genuine = type(os and __import__("pathlib").Path()).open
+        genuine = Path.open
         monkeypatch.setattr("pathlib.Path.open", lambda *a, **k: FullFile(genuine(*a, **k)))
 
 
@@ -125,16 +126,14 @@ def test_a_file_where_a_folder_should_be(tmp_path):
     (tmp_path / "file").write_text("I am a file")
     with pytest.raises(RunError, match="could not be written"):
         write_atomically(tmp_path / "file" / "a", b"")
-    with pytest.raises(RunError, match="cannot be made .*choose another --out"):
+    with pytest.raises(RunError, match=r"cannot be made .*choose another --out"):
         make_folder(tmp_path / "file" / "run")
     with pytest.raises(RunError, match="cannot be made"):
         make_folder(tmp_path / "file")
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc, where nobody can make files")
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc, where nobody can make files")
 def test_a_read_only_folder():
-    from pathlib import Path  # noqa: PLC0415
-
     with pytest.raises(RunError, match="cannot be made"):
         make_folder(Path("/proc/fedkge/run"))
     with pytest.raises(RunError, match="/proc/a: could not be written"):

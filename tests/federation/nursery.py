@@ -1,0 +1,129 @@
+"""A process that trains in forked children and kills them: `python nursery.py FOLDER KILLS OPTIMISER-STATE SEED`.
+
+Importing and compiling happens once, here; a child costs milliseconds. Nothing in this process may start a thread
+before it forks. It prints what it did as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.messages import Evaluate, Fit
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.storage import load_tensors
+from fedkge.graph.split import split
+from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs import resume, start
+from tests.federation.conftest import short
+
+SHARDS = split(synthetic_graph(entities=60, relations=4, triples=500, seed=1), clients=3, seed=3, overlap=0.5)
+
+
+def work(folder: Path, options: dict[str, object]) -> None:
+    """Start the run, or go on with it."""
+    if RunDirectory(folder).exists():
+        resume(folder, data=SHARDS)
+    else:
+        start(short(**options), SHARDS.graphs, folder)
+
+
+def warm_up(options: dict[str, object]) -> None:
+    """Load every kernel that the children will need."""
+    client = Client("warm", SHARDS[0], ClientPlan(short(**options), 1, 0, ("entities",)))
+    rows = {"entities": client.embedding.tables.entities.copy()}
+    client.handle(Fit(1, rows))
+    client.handle(Evaluate(rows, "valid"))
+    client.handle(Evaluate(rows, "test"))
+
+
+def fork(folder: Path, options: dict[str, object]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work(folder, options)
+    except BaseException as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        os._exit(1)
+    os._exit(0)
+
+
+def finish(folder: Path, options: dict[str, object]) -> float:
+    """Let a child work undisturbed; returns the seconds that it took."""
+    began = time.perf_counter()
+    _, status = os.waitpid(fork(folder, options), 0)
+    if status:
+        raise SystemExit(f"a child that nobody killed ended with status {status}")
+    return time.perf_counter() - began
+
+
+def inspect(folder: Path) -> int:
+    """Read every file; returns the round that the server has saved, or -1 before it has saved any."""
+    for path in folder.rglob("*"):
+        if path.suffix == ".safetensors":
+            load_tensors(path)
+        elif path.suffix == ".jsonl":
+            [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        elif path.suffix == ".toml":
+            tomllib.loads(path.read_text(encoding="utf-8"))
+        elif path.suffix == ".txt":
+            assert path.read_text(encoding="utf-8").endswith("\n")
+        else:
+            assert path.is_dir() or path.suffix == ".partial", path
+    server = folder / "checkpoints" / "server.safetensors"
+    return int(load_tensors(server)[1]["round"]) if server.exists() else -1
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def main(folder: Path, kills: int, state: str, seed: int) -> None:
+    # About one round per kill; the model stays small, so most of a round is writing files.
+    options: dict[str, object] = {
+        "rounds": max(8, kills * 2 // 3),
+        "optimiser_state": state,
+        "fraction": 0.7,
+        "evaluate_every": 3,
+        "record": "every:4",
+        "threads": 2,
+    }
+    warm_up(options)
+    whole = finish(folder / "undisturbed", options)
+    again = finish(folder / "undisturbed", options)  # a finished run: all that a start costs
+    moments, disturbed = random.Random(seed), folder / "disturbed"
+    done, attempts, seen, unfinished = 0, 0, [], 0
+    while done < kills:
+        reached = max(0, seen[-1]) if seen else 0
+        left = whole * (1 - reached / int(str(options["rounds"])))
+        attempts += 1
+        child = fork(disturbed, options)
+        time.sleep(moments.uniform(0, again + 2 * left / (kills - done)))
+        os.kill(child, signal.SIGKILL)  # an ended child is a zombie until it is waited for, so this is never another's
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+            raise SystemExit(f"attempt {attempts} failed by itself")
+        done += os.WIFSIGNALED(status)
+        seen.append(inspect(disturbed))
+        unfinished += not (disturbed / "model.safetensors").exists()
+    finish(disturbed, options)
+    inspect(disturbed)
+    one, other = contents(folder / "undisturbed"), contents(disturbed)
+    different = sorted(name for name in {**one, **other} if one.get(name) != other.get(name))
+    print(  # noqa: T201
+        json.dumps(
+            {"kills": done, "attempts": attempts, "rounds": seen, "unfinished": unfinished, "different": different}
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

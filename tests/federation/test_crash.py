@@ -1,0 +1,38 @@
+"""Kill -9 at random moments of one training, each followed by resume: nothing is lost and nothing is torn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def kill_and_resume(folder: Path, kills: int, state: str, seed: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    command = [sys.executable, "-m", "tests.federation.nursery", str(folder), str(kills), state, str(seed)]
+    done = subprocess.run(
+        command, env={**environment, "OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["kills"] == kills
+    assert report["different"] == []
+    assert report["rounds"] == sorted(report["rounds"])
+    assert len(set(report["rounds"])) > kills // 8, "the kills did not spread over the training"
+    assert report["unfinished"] >= kills // 3
+
+
+def test_six_kills(tmp_path):
+    kill_and_resume(tmp_path, 6, "kept", seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["reset", "kept"])
+def test_fifty_kills(tmp_path, state):
+    kill_and_resume(tmp_path, 50, state, seed=2)
