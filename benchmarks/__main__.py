@@ -1,0 +1,43 @@
+"""`python -m benchmarks` lists the measurements; `python -m benchmarks speed` runs one, `all` runs every one."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+BENCHMARKS = {
+    "speed": "training and ranking against PyKEEN on FB15k-237, one thread; peak memory of training",
+    "scale": "two million entities and ten million triples within three times the tables' memory",
+    "parallel": "a federation of three clients on two cores against one",
+}
+"""Name of a module here with a `main(arguments)` that returns an exit code, and what it measures."""
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def main(arguments: list[str]) -> int:
+    """Run the measurement that is named first, or list what there is."""
+    if DATA.is_dir():
+        os.environ.setdefault("FEDKGE_DATA", str(DATA))
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("python -m benchmarks NAME [OPTIONS], where NAME is one of\n")
+        print("\n".join(f"  {name:10} {what}" for name, what in {**BENCHMARKS, "all": "all of these"}.items()))
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name == "all":
+        return max(_run(each, []) for each in BENCHMARKS)
+    if name not in BENCHMARKS:
+        print(f"no benchmark {name!r}: expected one of {', '.join(BENCHMARKS)}, all", file=sys.stderr)
+        return 2
+    return _run(name, rest)
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    code: int = importlib.import_module(f"benchmarks.{name}").main(arguments)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
