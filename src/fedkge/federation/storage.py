@@ -79,7 +79,7 @@ def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping
     """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
-    text = json.dumps(facts, sort_keys=True)
+    text = json.dumps(facts)
     header: dict[str, Any] = {"__metadata__": {"fedkge": text, "checksum": _checksum(arrays, text)}}
     end = 0
     for name, array in arrays.items():

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import tomllib
+from typing import Any, get_args
+
+import pytest
+from annotated_types import Ge, Gt, Le
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.errors import ConfigurationError
+
+FIELDS = Configuration.model_fields
+PLAIN = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    """Everything that a field allows, read off its type and limits."""
+    kind, limits = FIELDS[name].annotation, FIELDS[name].metadata
+    low = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
+    above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
+    high = next((limit.le for limit in limits if isinstance(limit, Le)), None)
+    if kind is bool:
+        return st.booleans()
+    if kind is str:
+        return PLAIN
+    if kind is int or kind == int | None:
+        return st.integers(low, high if high is not None else 2**63 - 1)
+    if kind is float or kind == float | None:
+        bottom = above if above is not None else low
+        return st.floats(bottom, high, exclude_min=above is not None, allow_infinity=False)
+    return st.sampled_from(get_args(kind))
+
+
+CONFIGURATIONS = st.fixed_dictionaries({}, optional={name: values_of(name) for name in FIELDS}).map(
+    lambda values: Configuration(**values)
+)
+
+
+@given(CONFIGURATIONS)
+def test_toml_round_trip(configuration):
+    again = parse(tomllib.loads(configuration.to_toml()))
+    assert again == configuration
+    assert again.digest == configuration.digest
+
+
+@given(CONFIGURATIONS, st.sampled_from(sorted(FIELDS)), st.data())
+def test_the_digest_ignores_threads_and_nothing_else(configuration, name, data):
+    value = data.draw(values_of(name))
+    other = configuration.model_copy(update={name: value})
+    if name == "threads" or value == getattr(configuration, name):
+        assert other.digest == configuration.digest
+    else:
+        assert other.digest != configuration.digest
+
+
+@given(st.data())
+def test_hyphens_and_underscores_mean_the_same(data):
+    name = data.draw(st.sampled_from(sorted(field for field in FIELDS if "_" in field)))
+    value = data.draw(values_of(name))
+    assert parse({name: value}) == parse({name.replace("_", "-"): value})
+
+
+def test_defaults_are_the_papers_where_it_names_one():
+    defaults = Configuration()
+    assert (defaults.batch_size, defaults.dimension, defaults.negatives) == (64, 128, 256)
+    assert (defaults.learning_rate, defaults.margin, defaults.local_epochs) == (1e-3, 10.0, 3)
+    assert parse({}) == defaults
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("batchsize", "batch-size"),
+        ("batch_sise", "batch-size"),
+        ("Rounds", "rounds"),
+        ("local-epoch", "local-epochs"),
+        ("optimizer", "optimiser"),
+        ("round", "rounds"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(key, nearest):
+    with pytest.raises(ConfigurationError, match=f"unknown configuration key '{key}': did you mean {nearest}"):
+        parse({key: 1})
+
+
+def test_a_key_like_no_other_lists_all():
+    known = ", ".join(sorted(name.replace("_", "-") for name in FIELDS))
+    with pytest.raises(ConfigurationError, match=f"unknown configuration key 'zzzz': known: {known}$"):
+        parse({"zzzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("rounds", 0, "rounds: Input should be greater than or equal to 1, got 0"),
+        ("rounds", "many", "rounds: Input should be a valid integer.*, got 'many'"),
+        ("dimension", 2.5, "dimension: Input should be a valid integer.*, got 2.5"),
+        ("fraction", 1.5, "fraction: Input should be less than or equal to 1, got 1.5"),
+        ("fraction", 0, "fraction: Input should be greater than 0, got 0"),
+        ("split", "rows", "split: Input should be 'entity', 'relation' or 'triple', got 'rows'"),
+        ("optimiser_state", "lost", "optimiser-state: Input should be 'reset' or 'kept', got 'lost'"),
+        ("filter-negatives", "perhaps", "filter-negatives: Input should be a valid boolean.*, got 'perhaps'"),
+        ("seed", -1, "seed: Input should be greater than or equal to 0, got -1"),
+    ],
+)
+def test_a_bad_value_says_what_was_expected_and_what_came(key, value, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        parse({key: value})
+
+
+def test_all_bad_values_are_told_at_once():
+    with pytest.raises(ConfigurationError, match=r"rounds: .*; norm: |norm: .*; rounds: "):
+        parse({"rounds": 0, "norm": 3})
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "margin", "temperature", "regularisation", "largest_row_norm"])
+def test_nan_is_refused(name):
+    with pytest.raises(ConfigurationError, match=f"{name.replace('_', '-')}: .*, got nan"):
+        parse({name: float("nan")})
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        Configuration().rounds = 3
+
+
+def test_reading_files(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text('rounds = 3\nbatch-size = 7\n[provenance]\nfedkge = "0"\n')
+    assert parse(read_toml(path)) == Configuration(rounds=3, batch_size=7)
+    path.write_text("rounds = ")
+    with pytest.raises(ConfigurationError, match=r"config.toml: expected TOML, got: "):
+        read_toml(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"config.toml: expected TOML, got: "):
+        read_toml(path)
+    with pytest.raises(ConfigurationError, match=r"nowhere.toml: no such configuration file"):
+        read_toml(tmp_path / "nowhere.toml")
