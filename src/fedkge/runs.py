@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fedkge.attacks.canaries import insert_canaries, keep_canaries
+from fedkge.attacks.targets import Targets
 from fedkge.configuration import Configuration, parse
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.observer import Observer
@@ -64,18 +66,21 @@ def start(
     graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
     if len(graphs) != configuration.clients:
         configuration = configuration.model_copy(update={"clients": len(graphs)})
+    graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
     if directory:
         if directory.exists():
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration))
+        keep_canaries(directory.path, canaries, graphs)
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
 def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Observer | None = None) -> Run:
     """Continue a run; a finished one is only opened. `data` is needed for runs on graphs made in Python."""
     directory = RunDirectory(Path(path))
-    configuration, graphs = _reopen(directory, data)
+    configuration, graphs, canaries = _reopen(directory, data)
+    keep_canaries(directory.path, canaries, graphs)
     vectors = start_vectors(configuration, graphs)
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
@@ -83,7 +88,7 @@ def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Obs
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     """A finished run, ready to evaluate, predict and export."""
     directory = RunDirectory(Path(path))
-    configuration, graphs = _reopen(directory, data)
+    configuration, graphs, _ = _reopen(directory, data)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path)
@@ -132,13 +137,14 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 
-def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...]]:
+def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
     configuration, provenance = directory.read_configuration()
-    graphs = shards_of(configuration.data if data is None else data, configuration).graphs
+    given = shards_of(configuration.data if data is None else data, configuration).graphs
+    graphs, canaries = insert_canaries(given, configuration)
     expected, found = str(provenance.get("data")), data_digest(graphs)
     if expected != found:
         raise RunError(
             f"{directory.path}: the run was trained on data {expected[:16]}, but {configuration.data!r} is now "
             f"{found[:16]}; restore the data, or start a new run"
         )
-    return configuration, graphs
+    return configuration, graphs, canaries

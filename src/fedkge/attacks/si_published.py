@@ -56,7 +56,7 @@ def rotations(units: Table, pairs: NDArray[np.integer[Any]]) -> Table:
     return np.concatenate([real, imaginary], axis=1)
 
 
-def k_means(rows: Table, clusters: int, generator: np.random.Generator, iterations: int = 15) -> Table:
+def k_means(rows: Table, clusters: int, generator: np.random.Generator, iterations: int = 10) -> Table:
     """Centres by Lloyd's algorithm from random rows; a centre that loses all its rows stays where it is.
 
     >>> sorted(k_means(np.array([[0.0], [1.0], [8.0], [9.0]]), 2, np.random.default_rng(0)).ravel().tolist())
@@ -80,24 +80,22 @@ def k_means(rows: Table, clusters: int, generator: np.random.Generator, iteratio
 
 
 @kernel
-def _spread_of_differences(  # type: ignore[no-untyped-def]
-    lengths, products, squares, first, room, counts, totals
-):
-    clusters = products.shape[1]
+def _spread_of_differences(lengths, products, squares, first, best, nearest, counts, totals):  # type: ignore[no-untyped-def]
+    clusters, tails = products.shape
     for i in range(lengths.shape[0]):
         head = first + i
-        for tail in range(products.shape[0]):
-            if tail == head:
-                continue
-            best = np.float32(LARGE)
-            for c in range(clusters):
-                room[c] = squares[c] - 2 * (products[tail, c] - products[head, c])
-                best = min(best, room[c])
-            nearest = 0
-            while room[nearest] != best and nearest < clusters - 1:
-                nearest += 1
-            counts[nearest] += 1
-            totals[nearest] += max(lengths[i, tail] + best, 0.0)
+        best[:] = LARGE
+        for c in range(clusters):
+            start = squares[c] + 2 * products[c, head]
+            for tail in range(tails):
+                value = start - 2 * products[c, tail]
+                nearer = value < best[tail]
+                best[tail] = value if nearer else best[tail]
+                nearest[tail] = c if nearer else nearest[tail]
+        for tail in range(tails):
+            if tail != head:
+                counts[nearest[tail]] += 1
+                totals[nearest[tail]] += max(lengths[i, tail] + best[tail], 0.0)
 
 
 @kernel
@@ -107,9 +105,9 @@ def _spread_of_rotations(products, squares, length, heads, best, nearest, counts
         for c in range(products.shape[1]):
             for tail in range(products.shape[2]):
                 value = squares[c] - 2 * products[i, c, tail]
-                if value < best[tail]:
-                    best[tail] = value
-                    nearest[tail] = c
+                nearer = value < best[tail]
+                best[tail] = value if nearer else best[tail]
+                nearest[tail] = c if nearer else nearest[tail]
         for tail in range(products.shape[2]):
             if tail != heads[i]:
                 counts[nearest[tail]] += 1
@@ -122,15 +120,15 @@ def spread_of_differences(entities: Table, centres: Table) -> Table:
     (t - h).c = t.c - h.c: the products of entities and centres are computed once, and a pair costs additions only.
     """
     entities, centres = entities.astype(np.float32), centres.astype(np.float32)
-    products, squares = entities @ centres.T, (centres * centres).sum(axis=1)
+    products, squares = centres @ entities.T, (centres * centres).sum(axis=1)
     norms = (entities * entities).sum(axis=1)
     counts, totals = np.zeros(len(centres), dtype=np.int64), np.zeros(len(centres))
-    room = np.empty(len(centres), dtype=np.float32)
+    best, nearest = np.empty(len(entities), dtype=np.float32), np.empty(len(entities), dtype=np.int32)
     step = max(1, BLOCK_NUMBERS // len(entities))
     for first in range(0, len(entities), step):
         block = slice(first, first + step)
         lengths = norms[block, None] + norms - 2 * (entities[block] @ entities.T)
-        _spread_of_differences(lengths, products, squares, first, room, counts, totals)
+        _spread_of_differences(lengths, products, squares, first, best, nearest, counts, totals)
     return _mean_or_infinity(totals, counts)
 
 
@@ -142,7 +140,7 @@ def spread_of_rotations(units: Table, centres: Table, heads: NDArray[np.int64]) 
     squares = (centres * centres).sum(axis=1)
     real, imaginary = centres[:, :half], centres[:, half:]
     counts, totals = np.zeros(clusters, dtype=np.int64), np.zeros(clusters)
-    best, nearest = np.empty(entities, dtype=np.float32), np.empty(entities, dtype=np.int64)
+    best, nearest = np.empty(entities, dtype=np.float32), np.empty(entities, dtype=np.int32)
     step = max(1, BLOCK_NUMBERS // (clusters * entities))
     for first in range(0, len(heads), step):
         chosen = heads[first : first + step]
@@ -204,7 +202,7 @@ class SIPublished:
 
     name: str = "si-published"
     seed: int = 0
-    sample: int = 50_000
+    sample: int = 20_000
     heads: int = 1_000
     needs: Needs = SERVER
 

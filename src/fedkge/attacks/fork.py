@@ -1,0 +1,87 @@
+"""A copy of a recorded federation at the end of one round, with one seat free for an adversary.
+
+What happens in a fork leaves the recorded run untouched. The fork itself plays the honest parties, from the recorded
+uploads and private tables; whoever takes the seat only submits rows and receives rows, like any client.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedkge.attacks.view import partial_table
+from fedkge.errors import ConfigurationError
+from fedkge.federation.aggregation import average
+from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.messages import Fit, Rows, Upload
+from fedkge.federation.run import Run
+from fedkge.federation.transcript import Transcript
+from fedkge.models import Embedding, Tables
+from fedkge.models.tables import Table
+
+
+class ForkedSeat:
+    """The seat of `adversary` at the moment when round `round_number` collects its uploads.
+
+    Optimiser state is not part of the record: honest clients begin with a fresh one, as FedE does every round.
+    """
+
+    def __init__(self, run: Run, round_number: int, adversary: str) -> None:
+        if run.directory is None or run.configuration.strategy != "fede":
+            raise ConfigurationError("a fork needs the transcript of a run with strategy fede and --out")
+        if adversary not in run.clients:
+            raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
+        self._run, self._adversary, self._round = run, adversary, round_number
+        record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
+        self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
+        self._uploads: dict[str, Rows] = {name: rows["entities"] for name, rows in record.uploads.items()}
+        self._private = record.private
+        self._honest: dict[str, Client] = {}
+        size, width = len(run.entities), self._uploads[adversary].shape[1]
+        self._table: Rows = np.zeros((size, width), dtype=np.float32)
+        for name, rows in record.results.items():
+            self._table[self._places[name]] = rows["entities"]
+
+    @property
+    def upload(self) -> Table:
+        """What the adversary's client honestly uploaded in the recorded round."""
+        return self._own(self._uploads[self._adversary])
+
+    @property
+    def embedding(self) -> Embedding:
+        """The adversary's scorer and its own relations, numbered as in the run."""
+        model = self._run.embedding(self._adversary)
+        rows = self._private[self._adversary]["relations"]
+        places = self._run.tensors[f"relation_ids/{self._adversary}"]
+        relations = partial_table(rows, places, len(self._run.relations))
+        return Embedding(model.scorer, Tables(self.upload, relations), model.margin)
+
+    def submit(self, rows: Table) -> Table:
+        """End the round with this upload; the honest clients train when the next round ends."""
+        uploads = {**self._honest_uploads(), self._adversary: rows[self._places[self._adversary]].astype(np.float32)}
+        weights = dict.fromkeys(uploads, 1.0)
+        self._table = average(self._table, uploads, self._places, weights)
+        self._round += 1
+        return self._own(self._table[self._places[self._adversary]])
+
+    def _own(self, rows: Rows) -> Table:
+        return partial_table(rows, self._places[self._adversary], len(self._run.entities))
+
+    def _honest_uploads(self) -> dict[str, Rows]:
+        names = [name for name in self._run.clients if name != self._adversary]
+        if not self._honest:
+            self._honest = {name: self._revive(name) for name in names}
+            return {name: self._uploads[name] for name in names if name in self._uploads}
+        uploads: dict[str, Rows] = {}
+        for name in names:
+            reply = self._honest[name].handle(Fit(self._round, {"entities": self._table[self._places[name]]}))
+            if isinstance(reply, Upload):
+                uploads[name] = reply.rows["entities"]
+        return uploads
+
+    def _revive(self, name: str) -> Client:
+        options = self._run.configuration.model_copy(update={"optimiser_state": "reset"})
+        number = self._run.clients.index(name)
+        plan = ClientPlan(options, options.seed or 0, number, ("entities",))
+        client = Client(name, self._run.shards[number], plan)
+        client.embedding.tables.relations[...] = self._private[name]["relations"]
+        return client
