@@ -137,6 +137,17 @@ def test_resume_continues_bit_for_bit(finished, shards, tmp_path, after):
     assert contents(folder) == contents(finished)
 
 
+def test_two_processes_do_not_train_one_run(run, shards):
+    before = contents(run)
+    with RunDirectory(run).locked():
+        with pytest.raises(RunError, match="another process is training this run"):
+            resume(run, data=shards)
+        with pytest.raises(RunError, match="another process is training this run"):
+            train(shards, out=run, overwrite=True, **OPTIONS)
+        assert contents(run) == before
+    resume(run, data=shards)
+
+
 def test_nothing_to_resume(tmp_path):
     with pytest.raises(RunError, match=r"no run here \(expected config.toml\)"):
         resume(tmp_path)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Failure
-from fedkge.federation.run import shape_of
+from fedkge.federation.run import RunDirectory, shape_of
 from fedkge.federation.server import Server, ServerPlan
+from fedkge.federation.training import Federation
 from fedkge.federation.transcript import Transcript, View, recorded_rounds
 from tests.federation.conftest import Mischief, make_clients, short
 
@@ -125,3 +126,31 @@ def test_writing_a_round_again_forgets_what_a_crash_left(recorded, tmp_path):
     transcript.write(reports[3])
     equal(transcript.view(server=True).see(3), reports[3], NAMES, NAMES[:2])
     assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("strategy", "private"), [("fede", "relations"), ("fedr", "entities")])
+def test_private_tables_are_their_holders_alone(shards, tmp_path, strategy, private):
+    configuration = short(strategy=strategy, record="all", rounds=2)
+    directory = RunDirectory(tmp_path)
+    directory.create(configuration, {})
+    federation = Federation(tuple(shards), configuration, directory)
+    federation.run()
+    transcript = Transcript(tmp_path)
+    for number in (1, 2):
+        assert transcript.view(server=True).see(number).private == {}
+        assert set(transcript.view(server=True).see(number).results) == set(NAMES)
+        for name in NAMES:
+            seen = transcript.view(clients=[name]).see(number)
+            assert set(seen.private) == set(seen.results) == {name}
+            assert set(seen.private[name]) == {private}
+        assert set(transcript.view(server=True, clients=["client-1"]).see(number).private) == {"client-1"}
+    tables = {"entities": federation.clients["client-0"].embedding.tables.entities}
+    tables["relations"] = federation.clients["client-0"].embedding.tables.relations
+    last = transcript.view(clients=["client-0"]).see(2)
+    np.testing.assert_array_equal(last.private["client-0"][private], tables[private])
+    for sent, result in zip(
+        transcript.view(server=True).see(2).broadcasts.values(),
+        transcript.view(server=True).see(1).results.values(),
+        strict=True,
+    ):
+        assert {kind: rows.tobytes() for kind, rows in sent.items()} == {k: r.tobytes() for k, r in result.items()}

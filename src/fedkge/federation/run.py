@@ -7,11 +7,14 @@ no entities (isolated, FedR) each has a table of its own, `entities/c`.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,14 +143,29 @@ class RunDirectory:
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": dict(provenance)})
         write_atomically(self.path / CONFIG, text.encode())
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training here meanwhile; the lock ends with the process, however that ends."""
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some network file systems have no locks
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    raise RunError(f"{self.path}: another process is training this run; wait for it") from error
+            yield
+        finally:
+            os.close(descriptor)
+
     def remove(self) -> None:
         """Delete everything here, the configuration last: half removed, it still counts as a run and can be removed."""
         try:
-            for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == CONFIG):
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink()
+            with self.locked():
+                for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == CONFIG):
+                    if entry.is_dir() and not entry.is_symlink():
+                        shutil.rmtree(entry)
+                    else:
+                        entry.unlink()
         except OSError as error:
             raise RunError(f"{self.path}: could not be removed ({error.strerror or error})") from error
 

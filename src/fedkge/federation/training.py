@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ class Federation:
 
     def run(self) -> Run:
         """All rounds that are left, then the final evaluation; returns the run."""
-        with threadpool_limits(limits=1, user_api="blas"):
+        alone = self._directory.locked() if self._directory else nullcontext()
+        with alone, threadpool_limits(limits=1, user_api="blas"):
             self._begin()
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
