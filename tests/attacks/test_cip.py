@@ -1,0 +1,69 @@
+"""CIP against loops over its formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedkge.attacks import make_attack
+from fedkge.attacks.cip import TINY, extract, ratio
+from fedkge.errors import DataError
+from fedkge.models import make_scorer
+from tests.attacks import MODEL_CASES, random_sights, shape_of, twin, view_of
+
+TRIPLES = np.array([[0, 0, 1], [2, 1, 3], [4, 2, 4], [5, 0, 8]], np.int32)
+
+
+def extracted_row(result: np.ndarray, own: np.ndarray, number: int) -> np.ndarray:
+    return np.array([(number * b - u) / (number - 1) for b, u in zip(result, own, strict=True)])
+
+
+@pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
+@pytest.mark.parametrize("known_owners", [False, True])
+def test_scores_equal_the_formulas(model: str, norm: int, known_owners: bool) -> None:
+    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
+    owners = np.array([2, 3, 4, 2, 3, 4, 2, 3, 4]) if known_owners else np.full(9, 5)
+    scorer = make_scorer(model, shape)
+    view = view_of("client", scorer, sights, clients=5, owners=owners if known_owners else None)
+    last = sights[-1]
+    rows = np.stack([extracted_row(last.result[e], last.own_upload[e], owners[e]) for e in range(9)])
+    first = np.array([twin(model, shape, rows, last.relations, triple) for triple in TRIPLES])
+    second = np.array([twin(model, shape, last.own_upload, last.relations, triple) for triple in TRIPLES])
+    close = {"rtol": 2e-4, "atol": 2e-4}
+    np.testing.assert_allclose(make_attack("cip").score(view, TRIPLES), first, **close)
+    np.testing.assert_allclose(make_attack("cip-published").score(view, TRIPLES), first / second, **close)
+    if model in ("transe", "rotate"):
+        expected = (shape.margin - second) / (shape.margin - first)
+        np.testing.assert_allclose(make_attack("cip-distance-ratio").score(view, TRIPLES), expected, **close)
+
+
+@pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
+def test_collusion_scores_under_the_raw_upload(model: str, norm: int) -> None:
+    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
+    view = view_of("collusion", make_scorer(model, shape), sights)
+    expected = [twin(model, shape, sights[-1].upload, sights[-1].relations, triple) for triple in TRIPLES]
+    np.testing.assert_allclose(make_attack("cip-collusion").score(view, TRIPLES), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_extraction_gives_back_the_other_clients_mean() -> None:
+    generator = np.random.default_rng(1)
+    own, second, third = generator.normal(size=(3, 6, 4))
+    np.testing.assert_allclose(extract(own, (own + second + third) / 3, 3), (second + third) / 2)
+
+
+def test_rows_that_did_not_change_are_outside_the_overlap() -> None:
+    sights = random_sights("transe")
+    sights[-1].result[4] = sights[-1].own_upload[4]
+    view = view_of("client", make_scorer("transe", shape_of("transe", 1, 4)), sights)
+    with pytest.raises(DataError, match="1 of 4 target triples have target entities outside the overlap"):
+        make_attack("cip").score(view, TRIPLES)
+
+
+def test_rows_with_a_single_owner_are_outside_the_overlap() -> None:
+    rows = np.zeros((2, 3))
+    assert np.isnan(extract(rows, rows + 1, np.array([1, 2]))[0]).all()
+    assert np.isfinite(extract(rows, rows + 1, np.array([1, 2]))[1]).all()
+
+
+def test_ratios_stay_finite_at_zero() -> None:
+    np.testing.assert_allclose(ratio(np.array([1.0, 1.0]), np.array([0.0, 2.0])), [1 / TINY, 0.5])
