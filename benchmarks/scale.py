@@ -138,7 +138,9 @@ def main(arguments: list[str]) -> int:
 
 def _row(way: str, result: dict[str, Any]) -> tuple[str, ...]:
     numbers = (result["tables_bytes"], BUDGET * result["tables_bytes"], result["peak_bytes"])
-    judgement = f"{result['times_tables']:.2f} {'≤' if result['times_tables'] <= BUDGET else '[bold red]>[/]'} {BUDGET:g}"
+    judgement = (
+        f"{result['times_tables']:.2f} {'≤' if result['times_tables'] <= BUDGET else '[bold red]>[/]'} {BUDGET:g}"
+    )
     return (way, *(f"{number / 1e9:.2f}" for number in numbers), judgement)
 
 
