@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks import ATTACKS, check, make_attack
+from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.view import View
 from fedkge.errors import ConfigurationError, DataError
 from tests.attacks import MODELS, VISIBLE, area_under_curve, federation, without
@@ -164,11 +164,12 @@ def test_the_page_about_new_attacks_shows_one_that_runs() -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, object] = {"__name__": "a_new_attack"}
     exec(compile(blocks[0], str(page), "exec", dont_inherit=True), names)  # noqa: S102 - the repository's own page
-    attack, fed = names["ATTACK"], federation("transe")
-    view = fed.view("server", auxiliary=None)
-    check(attack, view)  # type: ignore[arg-type]
-    scores = attack.score(view, fed.canaries)  # type: ignore[attr-defined]
-    assert np.isfinite(scores).all()
-    assert area_under_curve(scores, fed.members) > 0.6
+    attack: Attack = names["ATTACK"]  # type: ignore[assignment]
+    for model in MODELS:
+        fed = federation(model)
+        check(attack, fed.view("server"))
+        scores = attack.score(fed.view("server"), fed.canaries)
+        assert np.isfinite(scores).all()
+        assert area_under_curve(scores, fed.members) > 0.6
     with pytest.raises(ConfigurationError, match="is for server"):
-        check(attack, fed.view("client"))  # type: ignore[arg-type]
+        check(attack, fed.view("client"))
