@@ -41,7 +41,7 @@ def evaluate(
         print_json({"run": str(run), "split": split, **record, **({"relations": relations} if by_relation else {})})
         return
     console = stdout()
-    title = f"{split.capitalize()}, filtered ranking on both sides"
+    title = f"{split.capitalize()} triples, filtered ranking on both sides"
     console.print(metric_table(metric_rows(record, label_of(opened)), title))
     if by_relation:
         rows = [

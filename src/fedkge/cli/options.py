@@ -17,7 +17,9 @@ FIRST_OF_PANEL = {
     "data": "Data and model",
     "clients": "Federation",
     "rounds": "Training",
-    "evaluate_every": "Validation, record and start",
+    "evaluate_every": "Validation and record",
+    "canaries": "Attacks",
+    "seed": "Seed, threads and start",
 }
 """The panel of the help page that begins with each of these fields."""
 

@@ -92,7 +92,9 @@ class Narrator(Observer):
         """Remember what lies ahead."""
         left = max(0, outlook.rounds - outlook.first_round + 1)
         self.pace = Pace(left * outlook.triples_per_round)
-        self.title, self.rounds, self.round = outlook.title, outlook.rounds, outlook.first_round - 1
+        model, clients = outlook.title.partition(",")[0], len(outlook.clients)
+        self.title = f"{model}, {clients} clients" if clients > 1 else model
+        self.rounds, self.round = outlook.rounds, outlook.first_round - 1
 
     def advance(self, triples: int) -> None:
         """Count."""
@@ -160,18 +162,18 @@ class Bar(Narrator):
         self._move()
 
     def end(self, record: Mapping[str, Any]) -> None:  # noqa: ARG002
-        """One line that stays, then no bar."""
+        """No bar any more."""
         self.stop()
 
     def _move(self) -> None:
         if self._task is None:
             return
         self._moved = time.perf_counter()
-        current = min(self.round + 1, self.rounds)
+        doing = f"round {self.round + 1}/{self.rounds}" if self.round < self.rounds else "ranking"
         self._bar.update(
             self._task,
             completed=self.pace.done,
-            description=f"{self.title}: round {current}/{self.rounds}",
+            description=f"{self.title}: {doing}",
             figures="  ".join(self.figures()),
         )
 
