@@ -6,15 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fedkge.federation.aggregation import COLUMNS_AT_ONCE, average, complaint
+from fedkge.federation import aggregation
+from fedkge.federation.aggregation import average, complaint
 
 FLOATS = st.floats(-1000, 1000, width=32)
+
+
+@pytest.fixture(autouse=True, scope="module", params=[1, 4, 4096])
+def rows_at_once(request):
+    """Small blocks too, so that small tables have several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aggregation, "ROWS_AT_ONCE", request.param)
+        yield
 
 
 @st.composite
 def federations(draw):
     """A table, and for some clients the rows that each owns and uploads."""
-    size, width = draw(st.integers(1, 9)), draw(st.sampled_from([1, 3, COLUMNS_AT_ONCE, COLUMNS_AT_ONCE + 5]))
+    size, width = draw(st.integers(1, 12)), draw(st.integers(1, 4))
     table = draw(arrays(np.float32, (size, width), elements=FLOATS))
     owners, uploads, weights = {}, {}, {}
     for number in range(draw(st.integers(1, 5))):
