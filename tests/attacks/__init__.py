@@ -94,9 +94,9 @@ def structured_triples(generator: np.random.Generator, count: int) -> Triples:
 
 
 @cache
-def federation(name: str, rounds: int = 8) -> Federation:
+def federation(name: str, rounds: int = 8, seed: int = 3) -> Federation:
     """Train two clients of model `name`, averaging after each round."""
-    generator = np.random.default_rng(3)
+    generator = np.random.default_rng(seed)
     shape = shape_of(name)
     scorer = make_scorer(name, shape)
     real = [structured_triples(generator, 400) for _ in range(2)]
