@@ -31,7 +31,9 @@ class Configuration(BaseModel):
     128
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True, allow_inf_nan=False
+    )
 
     data: str = Field("demo", description="Named data set, file or folder.")
     model: str = Field("transe", description="transe, rotate, distmult or complex.")

@@ -81,7 +81,8 @@ def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Obs
     directory = RunDirectory(Path(path))
     configuration, graphs, canaries = _reopen(directory, data)
     keep_canaries(directory.path, canaries, graphs)
-    vectors = start_vectors(configuration, graphs)
+    begun = any(directory.checkpoints.glob("*.safetensors"))
+    vectors = None if begun else start_vectors(configuration, graphs)
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
@@ -139,6 +140,11 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
     configuration, provenance = directory.read_configuration()
+    if provenance.get("configuration") != configuration.digest:
+        raise RunError(
+            f"{directory.path / CONFIG} was changed after the run began; restore it (only threads may change), "
+            "or start a new run"
+        )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration)
     expected, found = str(provenance.get("data")), data_digest(graphs)

@@ -148,7 +148,7 @@ def test_check_refuses_other_adversaries_other_models_and_no_rounds(name: str) -
     for model in MODELS:
         if model not in CASES[name].models:
             bilinear = view_for(name, model)
-            with pytest.raises(ConfigurationError, match=r"works on TransE, RotatE"):
+            with pytest.raises(ConfigurationError, match=r"works on TransE and RotatE"):
                 check(attack, bilinear)
             with pytest.raises(ConfigurationError, match=r"any relation row|has none"):
                 attack.score(bilinear, federation(model).canaries)

@@ -22,6 +22,8 @@ class Needs:
     rounds: int = 1
     models: tuple[str, ...] = ()
     """Names of the models that it works on; empty means all."""
+    because: str = ""
+    """Why it does not work on others."""
 
 
 class Attack(Protocol):
@@ -42,6 +44,13 @@ class Attack(Protocol):
         ...
 
 
+def misfit(attack: Attack, model: str) -> str:
+    """What to say when an attack does not work on a model."""
+    needs = attack.needs
+    why = needs.because or "the model does not fit it"
+    return f"attack {attack.name!r} works on {' and '.join(needs.models)}, got a {model} run: {why}"
+
+
 def check(attack: Attack, view: View) -> None:
     """Refuse, with what to change, a view that lacks what the attack needs."""
     needs = attack.needs
@@ -50,10 +59,7 @@ def check(attack: Attack, view: View) -> None:
             f"attack {attack.name!r} is for {' or '.join(needs.adversary)}, got the view of {view.adversary}"
         )
     if needs.models and view.scorer.name not in needs.models:
-        raise ConfigurationError(
-            f"attack {attack.name!r} works on {', '.join(needs.models)}, got a {view.scorer.name} run: "
-            "choose another attack"
-        )
+        raise ConfigurationError(misfit(attack, view.scorer.name))
     if needs.auxiliary and (view.auxiliary is None or len(view.auxiliary) == 0):
         raise ConfigurationError(f"attack {attack.name!r} needs auxiliary triples: set --auxiliary to at least 1")
     if len(view.rounds) < needs.rounds:

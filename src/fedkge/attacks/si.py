@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Attack, Needs, misfit
 from fedkge.attacks.structure import (
     RelationSource,
     Scores,
@@ -30,20 +30,21 @@ from fedkge.graph import Triples
 from fedkge.models.scorer import Scorer
 
 MODELS = ("TransE", "RotatE")
-SERVER = Needs(adversary=("server",), auxiliary=True, models=MODELS)
-COLLUSION = Needs(adversary=("collusion",), models=MODELS)
+BECAUSE = (
+    "only there do two entity rows tell the relation row between them (in a bilinear model any relation row that is "
+    "long in the right direction fits); upload-difference works on all models"
+)
+SERVER = Needs(adversary=("server",), auxiliary=True, models=MODELS, because=BECAUSE)
+COLLUSION = Needs(adversary=("collusion",), models=MODELS, because=BECAUSE)
 
 BLOCK = 1 << 16
 """Triples that are scored at a time."""
 
 
-def require_structure(scorer: Scorer, attack: str) -> None:
+def require_structure(attack: Attack, scorer: Scorer) -> None:
     """Refuse models in which two entity rows do not tell the relation between them."""
-    if scorer.name not in MODELS:
-        raise ConfigurationError(
-            f"attack {attack!r} works on {' and '.join(MODELS)}, where two entity rows tell the relation row between "
-            f"them; in {scorer.name} any relation row that is long in the right direction fits: use upload-difference"
-        )
+    if scorer.name not in attack.needs.models:
+        raise ConfigurationError(misfit(attack, scorer.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class SICentres:
 
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from the victim's newest upload."""
-        require_structure(view.scorer, self.name)
+        require_structure(self, view.scorer)
         sight = newest_sight(view, self.name, "upload")
         upload = table_of(sight, "upload")
         require_known(upload, triples, self.name)
@@ -85,7 +86,7 @@ class SILink:
 
     def infer(self, view: View, triples: Triples) -> tuple[Scores, NDArray[np.int64]]:
         """The link score of each pair, and the relation that it most likely has."""
-        require_structure(view.scorer, self.name)
+        require_structure(self, view.scorer)
         sight = newest_sight(view, self.name, "upload")
         upload = table_of(sight, "upload")
         require_known(upload, triples, self.name)

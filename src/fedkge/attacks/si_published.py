@@ -208,7 +208,7 @@ class SIPublished:
 
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from the victim's newest upload."""
-        require_structure(view.scorer, self.name)
+        require_structure(self, view.scorer)
         if view.auxiliary is None or len(view.auxiliary) == 0:
             raise ConfigurationError(f"attack {self.name!r} needs auxiliary triples: set --auxiliary to at least 1")
         upload = table_of(newest_sight(view, self.name, "upload"), "upload")

@@ -74,6 +74,7 @@ class Trainer:
         """One gradient step; returns the batch's loss before it."""
         loss = self.gradient(batch, generator)
         if not np.isfinite(loss):
+            self._gradients.clear()
             raise NumericalError(
                 f"the loss became {loss} at step {self.steps}: "
                 f"lower the learning rate (now {self.options.learning_rate})"
