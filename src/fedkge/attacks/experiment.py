@@ -73,6 +73,13 @@ def known_attacks() -> list[str]:
     return [*ATTACKS, *ACTIVE]
 
 
+def fitting_attacks(run: Run) -> list[str]:
+    """The attacks that work on this run's model."""
+    model = run.embedding(run.clients[0]).scorer.name
+    fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
+    return [*fitting, *ACTIVE]
+
+
 def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
     """The targets of each design: canaries as they were inserted, the others drawn by the seed and kept."""
     if run.directory is None:
