@@ -1,8 +1,8 @@
 """A federation of three clients on two cores against one core, on the same work: wall-clock time of rounds.
 
 Both federations are built beforehand and take turns; every pair of measurements trains the same triples. Work of
-others on the machine makes two cores look slower than they are, so the load of each pair is recorded, and pairs
-measured while others took a share of the processor are repeated (a few times, then kept and reported as they are).
+others on the machine makes two cores look slower than they are. So each pair waits for a quiet moment (while patience
+lasts), the share of the processor that others took is recorded, and pairs that were disturbed are measured again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from fedkge.graph.split import Shards, split
 
 DATA, CLIENTS, REQUIRED = "fb15k-237", 3, 1.6
 MODELS = ("transe", "rotate")
+QUIET = 0.1
+"""Others may take so many cores while something is measured."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -61,18 +63,29 @@ def timed_rounds(running: Federation, rounds: int) -> tuple[float, float]:
     return seconds, (busy_elsewhere() - others) / seconds
 
 
-def measure(model: str, shards: Shards, repeats: int, rounds: int, patience: int) -> dict[str, Any]:
+def wait_for_quiet(until: float) -> None:
+    """Return when others used next to nothing for a second, or when the clock says `until`."""
+    while time.perf_counter() < until:
+        others, began = busy_elsewhere(), time.perf_counter()
+        time.sleep(1)
+        if (busy_elsewhere() - others) / (time.perf_counter() - began) < QUIET:
+            return
+
+
+def measure(model: str, shards: Shards, repeats: int, rounds: int, patience_seconds: float) -> dict[str, Any]:
     """Pairs of one and two threads in turns, until enough were measured on a quiet machine or patience ends."""
     running = {threads: federation(model, shards, threads) for threads in (1, 2)}
     for warm_up in running.values():
         timed_rounds(warm_up, 1)
+    until = time.perf_counter() + patience_seconds
     pairs: list[dict[str, Any]] = []
-    while len(pairs) < repeats + patience and sum(pair["quiet"] for pair in pairs) < repeats:
+    while len(pairs) < repeats or (sum(pair["quiet"] for pair in pairs) < repeats and time.perf_counter() < until):
+        wait_for_quiet(until)
         one, others_one = timed_rounds(running[1], rounds)
         two, others_two = timed_rounds(running[2], rounds)
         others = max(others_one, others_two)
         pairs.append({"one": one, "two": two, "ratio": one / two, "others": others, "load": load_average()})
-        pairs[-1]["quiet"] = others < 0.1
+        pairs[-1]["quiet"] = others < QUIET
         print(f"{model}: {one:.2f} s, {two:.2f} s, {one / two:.2f}x, others {others:.2f} cores", flush=True)
     quiet = [pair for pair in pairs if pair["quiet"]]
     chosen = quiet if len(quiet) >= repeats else sorted(pairs, key=lambda pair: pair["others"])[:repeats]
@@ -92,7 +105,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=1, help="rounds per measurement")
-    parser.add_argument("--patience", type=int, default=10, help="pairs measured again because of others' work")
+    parser.add_argument("--patience", type=float, default=300, help="seconds to wait for quiet moments, per model")
     parser.add_argument("--no-save", action="store_true", help="do not write results/parallel.json")
     options = parser.parse_args(arguments)
     shards = split(load(DATA), CLIENTS, "entity", seed=7)
