@@ -95,7 +95,7 @@ def test_train_shows_shards_metrics_controls_cost_and_what_next(graph: Path, tmp
     assert outcome.code == 0
     for text in (
         "Shards",
-        "shared with",
+        "two clients share",
         "TransE, fede",
         "client-1",
         "popularity, epsilon 1",
@@ -288,10 +288,10 @@ def test_data_verbs(graph: Path, tmp_path: Path) -> None:
     described = fedkge("data", "describe", graph)
     assert "repeated triples removed" in described.out
     assert fedkge("data", "describe", graph, "--json").lines[0]["relations"] == 4
-    assert "shared with" in fedkge("data", "split", graph).out
+    assert "two clients share" in fedkge("data", "split", graph).out
     (summary,) = fedkge("data", "split", graph, "--clients", 8, "--by", "triple", "--json").lines
     assert len(summary["clients"]) == 8
-    assert "on average" in fedkge("data", "split", graph, "--clients", 8, "--by", "triple").out
+    assert "on average" in fedkge("data", "split", graph, "--clients", 12, "--by", "triple").out
     shards = tmp_path / "shards"
     assert (
         f"Shards: {shards}" in fedkge("data", "split", graph, "--clients", 3, "--by", "relation", "--out", shards).out
@@ -354,7 +354,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SETTINGS", {**demo.SETTINGS, **quick})
     outcome = fedkge("demo", "--out", tmp_path / "demo")
     assert outcome.code == 0, outcome.err
-    for text in ("together (fede)", "each alone (isolated)", "popularity", "has_phenotype", "Human Phenotype Ontology"):
+    for text in ("together", "each alone", "popularity", "has_phenotype", "Human Phenotype Ontology"):
         assert text in outcome.out
     (result,) = fedkge("demo", "--out", tmp_path / "demo", "--json").lines
     assert len(result["prediction"]["predictions"]) == 5

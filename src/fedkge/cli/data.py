@@ -171,7 +171,8 @@ def split(
     if as_json:
         print_json({**asdict(shards.summary), "folder": str(out) if out else None})
         return
-    stdout().print(shard_table(shards.summary))
+    console = stdout()
+    console.print(shard_table(shards.summary, console.width))
     if out is not None:
         stdout().print(f"Shards: {out}", markup=False, soft_wrap=True)
         say(f"Next: fedkge train --data {out}")

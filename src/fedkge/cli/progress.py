@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -16,6 +17,7 @@ from fedkge.federation.observer import Observer, Outlook
 WATCHED = "both.realistic.mrr"
 LOG_EVERY_SECONDS = 10.0
 MOVE_EVERY_SECONDS = 0.1
+WIDE_TERMINAL = 100
 
 
 class Pace:
@@ -33,12 +35,14 @@ class Pace:
         self.done = 0
         self._clock = clock
         self._began: float | None = None
+        self._lock = threading.Lock()
 
     def add(self, triples: int) -> None:
-        """So many more."""
-        if self._began is None:
-            self._began = self._clock()
-        self.done += triples
+        """So many more; clients call this from their threads."""
+        with self._lock:
+            if self._began is None:
+                self._began = self._clock()
+            self.done += triples
 
     def rate(self, now: float) -> float:
         """Triples per second so far, pauses for validation included."""
@@ -67,13 +71,22 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
+def thousands(number: float) -> str:
+    """A rate with as many digits as are worth reading.
+
+    >>> thousands(941.2), thousands(107_624.0)
+    ('941', '108k')
+    """
+    return f"{number:.0f}" if number < 10_000 else f"{number / 1000:.0f}k"
+
+
 class Narrator(Observer):
     """Keeps what every kind of progress shows: round, rate, time left, loss, last MRR. Use it with `with`."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or stderr()
         self.pace = Pace(0)
-        self.title, self.rounds, self.round = "", 0, 0
+        self.title, self.clients, self.rounds, self.round = "", 0, 0, 0
         self.mrr: float | None = None
         self.loss: float | None = None
 
@@ -92,8 +105,7 @@ class Narrator(Observer):
         """Remember what lies ahead."""
         left = max(0, outlook.rounds - outlook.first_round + 1)
         self.pace = Pace(left * outlook.triples_per_round)
-        model, clients = outlook.title.partition(",")[0], len(outlook.clients)
-        self.title = f"{model}, {clients} clients" if clients > 1 else model
+        self.title, self.clients = outlook.title.partition(",")[0], len(outlook.clients)
         self.rounds, self.round = outlook.rounds, outlook.first_round - 1
 
     def advance(self, triples: int) -> None:
@@ -117,11 +129,11 @@ class Narrator(Observer):
     def figures(self) -> list[str]:
         """Rate, time left, loss, MRR: as far as known."""
         now = time.perf_counter()
-        parts = [f"{self.pace.rate(now):,.0f} triples/s", f"{duration(self.pace.seconds_left(now))} left"]
+        parts = [f"{thousands(self.pace.rate(now))} triples/s", f"{duration(self.pace.seconds_left(now))} left"]
         if self.loss is not None:
             parts.append(f"loss {self.loss:.3f}")
         if self.mrr is not None:
-            parts.append(f"valid MRR {self.mrr:.3f}")
+            parts.append(f"MRR {self.mrr:.3f}")
         return parts
 
 
@@ -130,7 +142,8 @@ class Bar(Narrator):
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[figures]}"))
+        bar = BarColumn(bar_width=10 if self.console.width < WIDE_TERMINAL else 30)
+        columns = (TextColumn("{task.description}"), bar, TextColumn("{task.fields[figures]}"))
         self._bar = Progress(*columns, console=self.console, transient=True, refresh_per_second=8)
         self._task: TaskID | None = None
         self._moved = 0.0
@@ -190,7 +203,8 @@ class Log(Narrator):
         super().begin(outlook)
         self._logged = time.perf_counter()
         if self.round < self.rounds:
-            self.note(f"{self.title}: rounds {self.round + 1} to {self.rounds}")
+            clients = f", {self.clients} clients" if self.clients > 1 else ""
+            self.note(f"{self.title}{clients}: rounds {self.round + 1} to {self.rounds}")
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """A line when the last one is old."""

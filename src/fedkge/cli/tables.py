@@ -20,18 +20,18 @@ WIDE = 160
 """Width where there is no terminal: nothing is folded in a file."""
 
 METRICS = {
-    "tail MRR": "tail.realistic.mrr",
-    "head MRR": "head.realistic.mrr",
-    "both MRR": "both.realistic.mrr",
-    "Hits@1": "both.realistic.hits_at_1",
-    "Hits@3": "both.realistic.hits_at_3",
-    "Hits@10": "both.realistic.hits_at_10",
-    "AMRI": "both.realistic.amri",
+    "tail\nMRR": "tail.realistic.mrr",
+    "head\nMRR": "head.realistic.mrr",
+    "both\nMRR": "both.realistic.mrr",
+    "Hits\n@1": "both.realistic.hits_at_1",
+    "Hits\n@3": "both.realistic.hits_at_3",
+    "Hits\n@10": "both.realistic.hits_at_10",
+    "\nAMRI": "both.realistic.amri",
 }
 """Columns of a metric table; Hits and AMRI are those of both sides."""
 
-MANY_CLIENTS = 6
-"""With more clients a column for each would not fit."""
+FIXED_WIDTH, CLIENT_WIDTH = 50, 10
+"""Of the table of shards: its counts, and each client's column beside them."""
 
 Metrics = Mapping[str, float]
 
@@ -67,13 +67,13 @@ def grid(
     title: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)
 ) -> RenderableType:
     """A table with a title; the columns `words` hold words, the others numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(header))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), show_header=any(header))
     for number, name in enumerate(header):
         in_words = number in words
         table.add_column(name, justify="left" if in_words else "right", no_wrap=not in_words)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    return Group(Text(title, style="bold"), table) if title else table
+    return Group(Text(title, style="bold"), table, "") if title else Group(table, "")
 
 
 def weighted(parts: Sequence[tuple[int, Metrics]]) -> dict[str, float]:
@@ -106,20 +106,32 @@ def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> Render
     body = [
         (name, f"{triples:,}", *(f"{metrics[key]:.3f}" for key in METRICS.values())) for name, triples, metrics in rows
     ]
-    return grid(title, ("", "triples", *METRICS), body)
+    return grid(title, ("", "\ntriples", *METRICS), body)
 
 
-def shard_table(summary: ShardSummary) -> RenderableType:
-    """What each client holds and shares: with each other client, or with many on average."""
-    header, *body = summary.rows()
-    fixed = len(header) - len(summary.clients)
-    if len(summary.clients) > MANY_CLIENTS:
-        header = (*header[:fixed], "shared, on average")
-        means = [(sum(row) - row[place]) / (len(row) - 1) for place, row in enumerate(summary.shared_entities)]
-        shared = [f"{mean:,.0f}" for mean in means] + [""] * (len(body) - len(means))
-        body = [(*row[:fixed], mean) for row, mean in zip(body, shared, strict=True)]
-    names = [name.replace("shared with ", "shared with\n").replace("shared, ", "shared,\n") for name in header]
-    return grid("Shards", names, body)
+def shard_table(summary: ShardSummary, width: int) -> RenderableType:
+    """What each client holds, and how many entities it shares with each other one (on average, if that is too wide)."""
+    counts = [
+        (one.name, *(f"{count:,}" for count in (one.train, one.valid, one.test, one.entities, one.relations)))
+        for one in summary.clients
+    ]
+    header: tuple[str, ...] = ("client", "train", "valid", "test", "entities", "relations")
+    shared = summary.shared_entities
+    if FIXED_WIDTH + CLIENT_WIDTH * len(counts) <= width:
+        header += tuple(one.name for one in summary.clients)
+        pairs = [tuple("" if i == j else f"{count:,}" for j, count in enumerate(row)) for i, row in enumerate(shared)]
+        title = "Shards; on the right, the entities that two clients share"
+    else:
+        header += ("shared",)
+        pairs = [(f"{(sum(row) - row[i]) / (len(row) - 1):,.0f}",) for i, row in enumerate(shared)]
+        title = "Shards; shared: entities in common with another client, on average"
+    rows = [(*count, *pair) for count, pair in zip(counts, pairs, strict=True)]
+    outside, unseen = sum(summary.outside), sum(summary.unseen)
+    lost = (
+        f"In no shard: {outside:,} triples; left out: {unseen:,} held-out triples with names that their client's "
+        "train lacks.\n"
+    )
+    return Group(grid(title, header, rows), lost) if outside or unseen else grid(title, header, rows)
 
 
 def human_bytes(count: float) -> str:
@@ -155,6 +167,7 @@ def cost_line(run: Run, record: Mapping[str, Any]) -> str:
     sizes = message_bytes(run)
     if len(sizes) < 2:
         return ""
-    each = ", ".join(f"{name} {human_bytes(size)}" for name, size in sizes.items())
+    least, most = human_bytes(min(sizes.values())), human_bytes(max(sizes.values()))
+    each = most if least == most else f"{least} to {most}"
     up, down = human_bytes(record["bytes_up"]), human_bytes(record["bytes_down"])
-    return f"Communication: each way per round {each}; the whole run {up} up, {down} down."
+    return f"Communication: {each} per client and round, each way; in all {up} up, {down} down."

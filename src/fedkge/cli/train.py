@@ -78,7 +78,8 @@ def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: 
     shards = runs.shards_of(configuration.data, configuration)
     _tell_start(configuration, shards)
     if len(shards) > 1 and not as_json:
-        stdout().print(shard_table(shards.summary))
+        console = stdout()
+        console.print(shard_table(shards.summary, console.width))
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
         observer = _observers(told, trackers, configuration, path, as_json)
         run = runs.start(configuration, shards.graphs, path, overwrite=overwrite, observer=observer)
@@ -123,7 +124,7 @@ def _show(run: Run, as_json: bool) -> None:
         title = f"Test triples, filtered ranking on both sides, after round {record['round']} of {rounds_of(run)}"
         console.print(metric_table(metric_rows(record, label_of(run)), title))
         if cost := cost_line(run, record):
-            console.print(cost, markup=False, soft_wrap=True)
+            console.print(cost, markup=False)
     for notice in sorted({shard.notice for shard in run.shards if shard.notice}):
         console.print(notice, markup=False)
     console.print(f"Run: {run.directory}", markup=False, soft_wrap=True)
