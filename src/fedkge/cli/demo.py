@@ -61,7 +61,8 @@ def _introduce(shards: Shards) -> None:
     console = stdout()
     console.print(
         "Three hospitals know different parts of a graph of rare diseases: phenotypes, genes, inheritance. They may "
-        "not show each other their triples; they send vectors of entities to a server, which averages them. (Vectors can reveal triples too; this version does not limit that.)\n"
+        "not show each other their triples; they send vectors of entities to a server, which averages them. "
+        "(Vectors can reveal triples too; this version does not limit that.)\n"
     )
     console.print(shard_table(shards.summary, console.width))
 

@@ -53,8 +53,8 @@ def _console(console: Console) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON on stdout, at once."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    """One line of JSON on stdout, at once; in ASCII, so that no terminal or pipe can garble it."""
+    sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
 
