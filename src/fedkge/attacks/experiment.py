@@ -15,7 +15,9 @@ from fedkge.attacks import ATTACKS, check, make_attack
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
 from fedkge.attacks.fork import ForkedSeat
+from fedkge.attacks.lira import offline, online
 from fedkge.attacks.recorded import recorded_view, shard_of
+from fedkge.attacks.shadows import ShadowPlan, shadow_scores
 from fedkge.attacks.targets import (
     Design,
     Targets,
@@ -35,6 +37,8 @@ from fedkge.graph import Triples
 RESULTS = "attacks.json"
 ACTIVE = ("cia", "cia-published")
 """CIA by its two statistics; both come from the same forked rounds."""
+SHADOWED = ("lira", "lira-offline")
+"""LiRA by its two statistics; both come from the same shadow runs, and only on canaries."""
 
 Progress = Callable[[str, int, int], None]
 Scores = NDArray[np.floating[Any]]
@@ -55,6 +59,7 @@ class AttackPlan:
     seed: int = 0
     threads: int = 1
     cia: CIA = field(default_factory=CIA)
+    shadows: ShadowPlan = field(default_factory=ShadowPlan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,11 @@ class Outcome:
 
 def known_attacks() -> list[str]:
     """All names that `--attack` takes."""
-    return [*ATTACKS, *ACTIVE]
+    return [*ATTACKS, *ACTIVE, *SHADOWED]
 
 
 def fitting_attacks(run: Run) -> list[str]:
-    """The attacks that work on this run's model."""
+    """The attacks that work on this run's model; LiRA, which trains many more federations, only on request."""
     model = run.embedding(run.clients[0]).scorer.name
     fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
     return [*fitting, *ACTIVE]
@@ -126,6 +131,8 @@ def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None
         progress(f"{name}, round {view.rounds[-1]}", done, len(jobs))
         for label, scores in _score(run, plan, name, view, everything).items():
             outcomes += _judge(label, kind, view.rounds[-1], scores, targets)
+    if any(name in SHADOWED for name in plan.attacks):
+        outcomes += _shadowed(run, plan, targets, auxiliary, views, progress)
     progress("done", len(jobs), len(jobs))
     write_results(run, plan, outcomes)
     return outcomes
@@ -135,7 +142,7 @@ def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[s
     """Every attack with every adversary that it is for, at every attacked round."""
     active = [name for name in plan.attacks if name in ACTIVE]
     for name in plan.attacks:
-        if name in ACTIVE:
+        if name in (*ACTIVE, *SHADOWED):
             continue
         attack = make_attack(name)
         for kind in attack.needs.adversary:
@@ -166,6 +173,28 @@ def _score(run: Run, plan: AttackPlan, name: str, view: View, triples: Triples) 
     margin = view.margin if view.scorer.comparison.is_distance else 0.0
     scores = {"cia": reversal.gain(), "cia-published": reversal.published_ratio(margin)}
     return scores if name == "cia+" else {name: scores[name]}
+
+
+def _shadowed(
+    run: Run,
+    plan: AttackPlan,
+    targets: Mapping[Design, Targets],
+    auxiliary: Triples,
+    views: Mapping[Adversary, View],
+    progress: Progress,
+) -> Iterator[Outcome]:
+    if "C" not in targets:
+        raise ConfigurationError("LiRA works on canaries: train with --canaries 1000 and attack with --targets C")
+    canaries, base = targets["C"], make_attack(plan.shadows.base)
+    kind = base.needs.adversary[0]
+    label = f"shadow federations of {plan.shadows.base}"
+    by_round = shadow_scores(run, canaries, auxiliary, plan.shadows, lambda done, total: progress(label, done, total))
+    for number in attacked_rounds(views[kind].rounds, plan.every):
+        observed = np.asarray(base.score(views[kind].until(number), canaries.everything), dtype=np.float64)
+        for name, statistic in zip(SHADOWED, (online, offline), strict=True):
+            if name in plan.attacks:
+                scores = statistic(observed, by_round[number])
+                yield from _judge(name, kind, number, scores, {"C": canaries})
 
 
 def _judge(

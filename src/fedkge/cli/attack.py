@@ -40,6 +40,10 @@ def attack(
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
     group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 40,
     waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 1,
+    shadows: Annotated[int, typer.Option(min=2, help="LiRA: shadow federations to train; kept beside the run.")] = 16,
+    base: Annotated[
+        str, typer.Option("--lira-base", help="LiRA: the attack whose scores it compares.")
+    ] = "upload-difference",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the targets.")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON on stdout, one line per attack, design and round.")
@@ -52,6 +56,7 @@ def attack(
     """
     from fedkge.attacks.cia import CIA  # noqa: PLC0415 (heavy)
     from fedkge.attacks.experiment import AttackPlan, run_attacks  # noqa: PLC0415
+    from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
     from fedkge.runs import open_run  # noqa: PLC0415
 
     opened = open_run(run)
@@ -66,6 +71,7 @@ def attack(
         seed=seed,
         threads=_cores(opened),
         cia=CIA(group_size, waiting_rounds),
+        shadows=ShadowPlan(base, shadows, _cores(opened)),
     )
     with attack_progress() as progress:
         outcomes = run_attacks(opened, plan, progress)
