@@ -18,7 +18,7 @@ import numpy as np
 
 from fedkge.attacks import make_attack
 from fedkge.attacks.canaries import with_triples
-from fedkge.attacks.lira import Scores, Shadows
+from fedkge.attacks.lira import Coins, Scores, Shadows
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.targets import Targets
 from fedkge.federation.run import Run, RunDirectory, provenance_of
@@ -27,6 +27,8 @@ from fedkge.federation.training import Federation
 from fedkge.graph import Graph, Triples
 
 FOLDER = "shadows"
+STREAM = 8_888
+"""Keeps the shadows' random streams apart from the parties' streams of the same seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,10 @@ def without_canaries(run: Run, canaries: Targets) -> Run:
 
 def _cast(bare: Run, canaries: Targets, auxiliary: Triples, base: str, number: int, path: Path) -> None:
     """Train one shadow on one core and keep the base attack's scores of every canary, round by round."""
-    random = np.random.default_rng(np.random.SeedSequence(bare.configuration.seed, spawn_key=(8_888, number)))
-    coins = random.random(len(canaries.everything)) < 0.5
-    options = bare.configuration.model_copy(
-        update={"seed": int(random.integers(2**63)), "threads": 1, "canaries": 0, "evaluate_every": 0}
-    )
+    seed = bare.configuration.seed or 0
+    coins = shadow_coins(seed, number, len(canaries.everything))
+    training = int(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM, number, 1))).integers(2**63))
+    options = bare.configuration.model_copy(update={"seed": training, "threads": 1, "canaries": 0, "evaluate_every": 0})
     shards = _with_coins(bare, canaries.everything[coins])
     folder = Path(mkdtemp(dir=path.parent))
     try:
@@ -91,6 +92,18 @@ def _cast(bare: Run, canaries: Targets, auxiliary: Triples, base: str, number: i
         save_tensors(path, {**_scores(shadow, canaries, auxiliary, base), "coins": coins.astype(np.int32)}, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def shadow_coins(seed: int, number: int, canaries: int) -> Coins:
+    """Which canaries shadow `number` holds: fair coins; an odd one holds what the even one before it does not, so
+    that every canary is in exactly half of an even number of shadows.
+
+    >>> bool((shadow_coins(1, 0, 9) ^ shadow_coins(1, 1, 9)).all())
+    True
+    """
+    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM, number // 2, 0)))
+    coins: Coins = random.random(canaries) < 0.5
+    return ~coins if number % 2 else coins
 
 
 def _with_coins(bare: Run, chosen: Triples) -> tuple[Graph, ...]:
