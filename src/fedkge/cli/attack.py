@@ -178,7 +178,7 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
 
 
 def outcome_table(outcomes: Sequence[Outcome], width: int) -> RenderableType:
-    """One row per attack and adversary: the last round, and the best round's F1; fewer columns where they do not fit."""
+    """One row per attack and adversary: the last round, and the best round's F1; fewer columns if narrow."""
     from fedkge.attacks.experiment import best_round, grouped  # noqa: PLC0415
 
     rows = [
