@@ -23,7 +23,7 @@ STEPS, SAMPLE = 5000, 100
 BUDGET = 3.0
 """Peak memory, in units of the entity table and the relation table together."""
 WAYS = ("trainer", "federation")
-"""The loop of one client alone (required), and `fedkge.train` with its server, client and upload (for comparison)."""
+"""The training loop by itself, and all of `fedkge.train` with its server, its one client and what they exchange."""
 
 
 def generate(folder: Path, entities: int, triples: int) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def federation(folder: Path, model: str, entities: int, steps: int) -> dict[str,
 
 
 def main(arguments: list[str]) -> int:
-    """Generate, measure each way, print and save; 1 if the trainer needs more than the budget."""
+    """Generate, measure each way, print and save; 1 if a way needs more than the budget."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description=__doc__)
     parser.add_argument("--model", default="transe")
     parser.add_argument("--entities", type=int, default=ENTITIES)
