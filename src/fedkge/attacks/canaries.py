@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedkge.attacks.targets import Targets, draw_canaries, pool_of, write_targets
+from fedkge.attacks.target_files import write_targets
+from fedkge.attacks.targets import Targets, draw_canaries, pool_of
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.run import client_names

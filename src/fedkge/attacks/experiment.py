@@ -18,15 +18,8 @@ from fedkge.attacks.fork import ForkedSeat
 from fedkge.attacks.lira import offline, online
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.shadows import ShadowPlan, shadow_scores
-from fedkge.attacks.targets import (
-    Design,
-    Targets,
-    auxiliary_triples,
-    draw_targets,
-    pool_of,
-    read_targets,
-    write_targets,
-)
+from fedkge.attacks.target_files import read_targets, write_targets
+from fedkge.attacks.targets import Design, Targets, auxiliary_triples, draw_targets, pool_of
 from fedkge.attacks.view import Adversary, View
 from fedkge.audit.metrics import attack_metrics
 from fedkge.errors import ConfigurationError, FedkgeError
