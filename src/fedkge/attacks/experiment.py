@@ -89,17 +89,23 @@ def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
         victim, adversary, run.shards, run.entities, run.relations, inserted.everything if inserted else None
     )
     targets: dict[Design, Targets] = {}
-    for place, design in enumerate(sorted(plan.designs)):
+    for design in sorted(plan.designs):
         if design == "C":
             if inserted is None:
                 raise ConfigurationError(
                     "design C needs canaries that were in the victim's data: train with --canaries 1000, "
                     "or attack with --targets A,B,D"
                 )
+            if (plan.victim, plan.adversary) != (run.configuration.victim, run.configuration.adversary):
+                raise ConfigurationError(
+                    f"design C: the canaries are for victim {run.configuration.victim} and adversary "
+                    f"{run.configuration.adversary}, got {plan.victim} and {plan.adversary}"
+                )
             targets[design] = inserted
             continue
-        random = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(place,)))
-        count = min(plan.count, len(pool.held_out)) if design == "B" else plan.count
+        # By the design and not by its place in the list: a design has the same targets whichever others are asked for.
+        random = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(ord(design),)))
+        count = max(2, min(plan.count, len(pool.held_out))) if design == "B" else plan.count
         targets[design] = draw_targets(design, pool, random, count, plan.calibration)
         write_targets(run.directory / f"targets-{design}.jsonl", targets[design], run.entities, run.relations)
     return targets
@@ -107,6 +113,7 @@ def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
 
 def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None) -> list[Outcome]:
     """All outcomes, and `attacks.json` beside the run; a single attack that does not fit the run is an error."""
+    kinds = _adversaries(plan)
     targets = targets_of(run, plan)
     auxiliary = auxiliary_triples(
         shard_of(run, plan.victim),
@@ -116,7 +123,7 @@ def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None
         np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(99,))),
         plan.auxiliary,
     )
-    views = {kind: recorded_view(run, kind, plan.victim, plan.adversary, auxiliary) for kind in get_args(Adversary)}
+    views = {kind: recorded_view(run, kind, plan.victim, plan.adversary, auxiliary) for kind in kinds}
     jobs = list(_jobs(plan, views))
     everything = np.concatenate([target.everything for target in targets.values()])
     outcomes: list[Outcome] = []
@@ -131,9 +138,24 @@ def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None
     return outcomes
 
 
+def _adversaries(plan: AttackPlan) -> list[Adversary]:
+    """Whose views the attacks need; what can be refused without looking at the run is refused here."""
+    names = [name for name in plan.attacks if name not in (*ACTIVE, *SHADOWED)]
+    if any(name in SHADOWED for name in plan.attacks):
+        if "C" not in plan.designs:
+            raise ConfigurationError("LiRA works on canaries: train with --canaries 1000 and attack with --targets C")
+        names.append(plan.shadows.base)
+    kinds = {kind for name in names for kind in make_attack(name).needs.adversary}
+    kinds |= {"client"} if any(name in ACTIVE for name in plan.attacks) else set()
+    return [kind for kind in get_args(Adversary) if kind in kinds]
+
+
 def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[str, Adversary, View]]:
     """Every attack with every adversary that it is for, at every attacked round."""
     active = [name for name in plan.attacks if name in ACTIVE]
+    if any(name in SHADOWED for name in plan.attacks):
+        base = make_attack(plan.shadows.base)
+        check(base, views[base.needs.adversary[0]])
     for name in plan.attacks:
         if name in (*ACTIVE, *SHADOWED):
             continue
@@ -176,13 +198,13 @@ def _shadowed(
     views: Mapping[Adversary, View],
     progress: Progress,
 ) -> Iterator[Outcome]:
-    if "C" not in targets:
-        raise ConfigurationError("LiRA works on canaries: train with --canaries 1000 and attack with --targets C")
     canaries, base = targets["C"], make_attack(plan.shadows.base)
     kind = base.needs.adversary[0]
     label = f"shadow federations of {plan.shadows.base}"
     by_round = shadow_scores(run, canaries, auxiliary, plan.shadows, lambda done, total: progress(label, done, total))
     for number in attacked_rounds(views[kind].rounds, plan.every):
+        if number not in by_round:
+            raise ConfigurationError(f"LiRA: not every shadow has seen round {number}; train with --fraction 1")
         observed = np.asarray(base.score(views[kind].until(number), canaries.everything), dtype=np.float64)
         for name, statistic in zip(SHADOWED, (online, offline), strict=True):
             if name in plan.attacks:

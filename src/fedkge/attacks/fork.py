@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedkge.attacks.view import partial_table
+from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.aggregation import average
 from fedkge.federation.client import Client, ClientPlan
@@ -22,7 +23,8 @@ from fedkge.models.tables import Table
 class ForkedSeat:
     """The seat of `adversary` at the moment when round `round_number` collects its uploads.
 
-    Optimiser state is not part of the record: honest clients begin with a fresh one, as FedE does every round.
+    Optimiser state is not part of the record: honest clients begin with a fresh one, as FedE does every round. All of
+    them take part in every round after the recorded one.
     """
 
     def __init__(self, run: Run, round_number: int, adversary: str) -> None:
@@ -30,10 +32,13 @@ class ForkedSeat:
             raise ConfigurationError("a fork needs the transcript of a run with strategy fede and --out")
         if adversary not in run.clients:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
-        self._run, self._adversary, self._round = run, adversary, round_number
+        self._run, self._adversary = run, adversary
+        self._recorded = self._round = round_number
         record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
         self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
         self._uploads: dict[str, Rows] = {name: rows["entities"] for name, rows in record.uploads.items()}
+        if adversary not in self._uploads:
+            raise ConfigurationError(f"{adversary} sent no upload in round {round_number}: fork a round that it was in")
         self._private = record.private
         self._honest: dict[str, Client] = {}
         size, width = len(run.entities), self._uploads[adversary].shape[1]
@@ -58,10 +63,14 @@ class ForkedSeat:
     def submit(self, rows: Table) -> Table:
         """End the round with this upload; the honest clients train when the next round ends."""
         uploads = {**self._honest_uploads(), self._adversary: rows[self._places[self._adversary]].astype(np.float32)}
-        weights = dict.fromkeys(uploads, 1.0)
+        weights = {name: self._weight(name) for name in uploads}
         self._table = average(self._table, uploads, self._places, weights)
         self._round += 1
         return self._own(self._table[self._places[self._adversary]])
+
+    def _weight(self, name: str) -> float:
+        weighted = self._run.configuration.aggregation == "weighted"
+        return float(len(self._run.shards[self._run.clients.index(name)].train)) if weighted else 1.0
 
     def _own(self, rows: Rows) -> Table:
         return partial_table(rows, self._places[self._adversary], len(self._run.entities))
@@ -84,4 +93,14 @@ class ForkedSeat:
         plan = ClientPlan(options, options.seed or 0, number, ("entities",))
         client = Client(name, self._run.shards[number], plan)
         client.embedding.tables.relations[...] = self._private[name]["relations"]
+        client._trainer.steps = self._recorded * steps_per_round(options, len(client.shard.train))
         return client
+
+
+def steps_per_round(options: Configuration, triples: int) -> int:
+    """How many steps a client takes in a round; whether they are odd decides which side it corrupts next.
+
+    >>> steps_per_round(Configuration(local_epochs=3, batch_size=64), triples=100)
+    6
+    """
+    return options.local_steps or options.local_epochs * -(-triples // options.batch_size)

@@ -11,10 +11,11 @@ from fedkge.attacks.targets import run_ids
 from fedkge.attacks.view import Adversary, Sight, View, partial_table
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Rows
-from fedkge.federation.run import Run
+from fedkge.federation.run import Run, shape_of
 from fedkge.federation.transcript import Messages, Transcript
 from fedkge.federation.transcript import View as TranscriptView
 from fedkge.graph import Graph, Triples
+from fedkge.models import make_scorer
 from fedkge.models.tables import Table
 
 ROUNDS_IN_MEMORY = 8
@@ -38,21 +39,23 @@ def recorded_view(run: Run, adversary: Adversary, victim: str, client: str, auxi
     with_server = adversary != "client"
     holders = [] if adversary == "server" else [client]
     seen = Transcript(run.directory).view(server=with_server, clients=holders)
-    if not seen.rounds():
+    if not Transcript(run.directory).rounds():
         raise RunError(f"{run.directory}: nothing was recorded; train with --record every:5 (or all)")
-    model = run.embedding(victim)
+    if not seen.rounds():
+        raise RunError(f"{run.directory}: {client} took part in no recorded round; train with --record all")
+    options = run.configuration
     return View(
         adversary=adversary,
         victim=victim,
-        scorer=model.scorer,
-        margin=model.margin,
+        scorer=make_scorer(options.model, shape_of(options)),
+        margin=options.margin,
         clients=len(run.clients),
         rounds=tuple(seen.rounds()),
         look=_Look(run, seen, victim, client if own else None),
         owners=_owners(run) if with_server else None,
         own_triples=run_ids(own.train, own, run.entities, run.relations) if own else None,
         auxiliary=auxiliary if with_server else None,
-        names=run.entities.names,
+        names=run.entities.names if with_server else _own_names(run, client),
     )
 
 
@@ -61,11 +64,19 @@ def _owners(run: Run) -> NDArray[np.int64]:
     return np.bincount(places, minlength=len(run.entities))
 
 
+def _own_names(run: Run, client: str) -> list[str]:
+    names = [""] * len(run.entities)
+    for place in run.tensors[f"own/{client}"].tolist():
+        names[place] = run.entities[place]
+    return names
+
+
 class _Look:
     """Places the rows that a transcript's view holds into tables numbered as in the run."""
 
     def __init__(self, run: Run, seen: TranscriptView, victim: str, client: str | None) -> None:
-        self._places = {name: run.tensors[f"own/{name}"] for name in run.clients}
+        holders = {client} if not seen.server else {victim, client} - {None}
+        self._places = {name: run.tensors[f"own/{name}"] for name in holders}
         self._relation_ids = run.tensors[f"relation_ids/{client}"] if client else None
         self._sizes = len(run.entities), len(run.relations)
         self._seen, self._victim, self._client = seen, victim, client

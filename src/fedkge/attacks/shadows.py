@@ -1,12 +1,13 @@
 """Shadow federations: the same clients and canaries with fresh coins, trained in parallel and kept.
 
 The adversary of this experiment knows all triples but the canaries' coins. A shadow run is cached beside the attacked
-run, by the configuration, the base attack and the shadow's number, so more shadows only cost the new ones.
+run, by the base attack, the configuration, the auxiliary triples and its number, so more shadows only cost the new.
 """
 
 from __future__ import annotations
 
 import shutil
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -22,9 +23,10 @@ from fedkge.attacks.lira import Coins, Scores, Shadows
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.targets import Targets
 from fedkge.federation.run import Run, RunDirectory, provenance_of
-from fedkge.federation.storage import load_tensors, make_folder, save_tensors
+from fedkge.federation.storage import load_tensors, make_folder, raw_bytes, save_tensors
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph, Triples
+from fedkge.vectors import start_vectors
 
 FOLDER = "shadows"
 STREAM = 8_888
@@ -51,9 +53,8 @@ def shadow_scores(
     assert run.directory is not None  # noqa: S101 - recorded runs have one
     folder = run.directory / FOLDER
     make_folder(folder)
-    paths = [
-        folder / f"{plan.base}-{run.configuration.digest}-{number:03d}.safetensors" for number in range(plan.count)
-    ]
+    key = f"{plan.base}-{run.configuration.digest}-{zlib.crc32(raw_bytes(auxiliary)):08x}"
+    paths = [folder / f"{key}-{number:03d}.safetensors" for number in range(plan.count)]
     missing = [number for number, path in enumerate(paths) if not path.exists()]
     bare = without_canaries(run, canaries)
     advance(plan.count - len(missing), plan.count)
@@ -63,7 +64,7 @@ def shadow_scores(
             job.result()
             advance(plan.count - len(missing) + done, plan.count)
     tables = [load_tensors(path)[0] for path in paths]
-    rounds = sorted(int(name) for name in tables[0] if name != "coins")
+    rounds = sorted(int(name) for name in set.intersection(*map(set, tables)) - {"coins"})
     coins = np.stack([table["coins"].astype(np.bool_) for table in tables])
     return {number: Shadows(np.stack([table[str(number)] for table in tables]), coins) for number in rounds}
 
@@ -88,7 +89,7 @@ def _cast(bare: Run, canaries: Targets, auxiliary: Triples, base: str, number: i
     try:
         directory = RunDirectory(folder / "run")
         directory.create(options, provenance_of(shards, options))
-        shadow = Federation(shards, options, directory).run()
+        shadow = Federation(shards, options, directory, start=start_vectors(options, shards)).run()
         save_tensors(path, {**_scores(shadow, canaries, auxiliary, base), "coins": coins.astype(np.int32)}, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)

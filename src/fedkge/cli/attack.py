@@ -109,7 +109,8 @@ def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
 
     if names is None:
         return tuple(fitting_attacks(opened))
-    return tuple(look_up({name: name for name in known_attacks()}, name, "attack") for name in names)
+    known = {name: name for name in known_attacks()}
+    return tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
 
 
 def _designs(text: str, without_canaries: bool) -> tuple[Any, ...]:
@@ -161,6 +162,8 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
     console = stdout()
     for design in plan.designs:
         found = [outcome for outcome in outcomes if outcome.design == design]
+        if not found:  # LiRA works on canaries alone
+            continue
         counts = found[0].metrics
         console.print(
             f"Design {design}: {DESIGNS[design]}; {counts['members']:,} + {counts['non_members']:,} targets, "

@@ -55,7 +55,8 @@ class Seen:
 
     broadcasts  the rows that clients were sent at its beginning
     uploads     the rows that they sent at its end
-    results     their rows after the averaging: what the next round's broadcast will hold
+    results     their rows after the averaging: the server knows everybody's, a client only its own, and only where
+                its upload went in (whoever sat the round out is answered nothing)
     private     the tables that a client shares with nobody, as they were when it uploaded: its holder's own alone
     """
 
@@ -130,6 +131,8 @@ class View:
         broadcasts, uploads, results, private = (
             self.__messages(folder, kind) for kind in ("broadcast", "upload", "result", "private")
         )
+        if not self.server:
+            results = {name: rows for name, rows in results.items() if name in uploads}
         return Seen(round_number, broadcasts, uploads, results, private)
 
     def __files(self, folder: Path, kind: str) -> dict[str, Path]:
