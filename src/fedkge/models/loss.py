@@ -33,14 +33,13 @@ def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> 
     >>> round(result.loss, 4), result.positive.tolist(), result.negative.tolist()
     (1.3863, [-0.5], [[0.25, 0.25]])
     """
-    share = 1.0 / len(positive)
-    weights = _softmax(negative, temperature)
+    share = positive.dtype.type(1.0 / len(positive))
     positive_miss, positive_loss = _sigmoid_and_softplus(-positive)
     negative_miss, negative_loss = _sigmoid_and_softplus(negative)
-    negative_loss *= weights
-    loss = share * (float(positive_loss.sum(dtype=np.float64)) + float(negative_loss.sum(dtype=np.float64)))
+    weights = _softmax(negative, temperature)
+    weights *= share
+    loss = float(share * positive_loss.sum()) + float(np.vdot(weights, negative_loss))
     negative_miss *= weights
-    negative_miss *= share
     positive_miss *= -share
     return LossGradient(loss, positive_miss, negative_miss)
 
@@ -55,10 +54,10 @@ def _softmax(scores: Scores, temperature: float) -> Scores:
 
 def _sigmoid_and_softplus(scores: Scores) -> tuple[Scores, Scores]:
     """1 / (1 + exp(-x)) and log(1 + exp(x)), by one clamped exponential."""
-    clamped = np.clip(scores, -LIMIT, LIMIT)
-    growth = np.exp(clamped)
+    growth = np.exp(np.clip(scores, -LIMIT, LIMIT))
     total = growth + 1
     growth /= total
     softplus = np.log(total, out=total)
-    softplus += np.maximum(scores - clamped, 0)
+    if scores.max() > LIMIT:
+        softplus += np.maximum(scores - LIMIT, 0)
     return growth, softplus

@@ -18,6 +18,8 @@ from fedkge.registry import look_up
 
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 ADAGRAD_EPSILON = 1e-10
+OLD = 40_000
+"""Updates after which Adam's bias corrections are 1 to all digits of a float64: 0.999 ** 40,000 < 1e-17."""
 
 
 class Optimiser(Protocol):
@@ -92,11 +94,18 @@ class Adagrad:
 
 
 @kernel
-def _lazy_adam(table, rows, values, first, second, scales, spreads, beta1, beta2, epsilon):
+def _lazy_adam(table, slots, rows, values, first, second, counts, boosts, spreads, rate, beta1, beta2, epsilon):
+    """Update the rows in the order of their slots or, where many were touched, in the order of the table."""
     one = table.dtype.type(1)
-    for slot in range(rows.shape[0]):
-        row = rows[slot]
-        scale, spread = scales[slot], spreads[slot]
+    in_order = 4 * rows.shape[0] > table.shape[0]
+    for i in range(table.shape[0] if in_order else rows.shape[0]):
+        row = i if in_order else rows[i]
+        slot = slots[row]
+        if slot < 0:
+            continue
+        counts[row] += 1
+        age = min(counts[row], boosts.shape[0] - 1)
+        scale, spread = rate * boosts[age], spreads[age]
         for k in range(table.shape[1]):
             slope = values[slot, k]
             moment = beta1 * first[row, k] + (one - beta1) * slope
@@ -113,16 +122,15 @@ class LazyAdam:
         self.rate = rate
         self.first, self.second = np.zeros_like(table), np.zeros_like(table)
         self.counts: Ids = np.zeros(len(table), dtype=np.int32)
+        age = np.maximum(np.arange(OLD), 1)
+        self._boosts = (1 / -np.expm1(age * np.log(FIRST_DECAY))).astype(table.dtype)
+        self._spreads = (1 / np.sqrt(-np.expm1(age * np.log(SECOND_DECAY)))).astype(table.dtype)
 
     def step(self, table: Table, gradient: RowGradient) -> None:
         """Update the touched rows."""
-        rows = gradient.touched
-        self.counts[rows] += 1
-        age = self.counts[rows].astype(np.float64)
-        scales = (self.rate / -np.expm1(age * np.log(FIRST_DECAY))).astype(table.dtype)
-        spreads = (1 / np.sqrt(-np.expm1(age * np.log(SECOND_DECAY)))).astype(table.dtype)
-        decays = (table.dtype.type(x) for x in (FIRST_DECAY, SECOND_DECAY, EPSILON))
-        _lazy_adam(table, rows, gradient.values, self.first, self.second, scales, spreads, *decays)
+        numbers = (table.dtype.type(x) for x in (self.rate, FIRST_DECAY, SECOND_DECAY, EPSILON))
+        state = self.first, self.second, self.counts, self._boosts, self._spreads
+        _lazy_adam(table, gradient.slots, gradient.touched, gradient.values, *state, *numbers)
 
     def state(self) -> dict[str, np.ndarray[Any, Any]]:
         """Both moments and the number of updates per row."""

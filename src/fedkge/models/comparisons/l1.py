@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import copysign
-
 from fedkge.models.comparisons import Comparison
 from fedkge.models.kernel import kernel
 
@@ -35,7 +33,6 @@ def _against_all(queries, table, offset, out):
 @kernel
 def _backward(queries, table, ids, group_size, weights, query_gradient, slots, row_gradient):
     count, width = queries.shape
-    one = queries.dtype.type(1)
     for group in range(ids.shape[0]):
         first = group * group_size
         for j in range(ids.shape[1]):
@@ -44,7 +41,7 @@ def _backward(queries, table, ids, group_size, weights, query_gradient, slots, r
             for i in range(first, min(first + group_size, count)):
                 weight = weights[i, j]
                 for k in range(width):
-                    slope = weight * copysign(one, queries[i, k] - table[row, k])
+                    slope = weight if queries[i, k] > table[row, k] else -weight
                     query_gradient[i, k] -= slope
                     row_gradient[slot, k] += slope
 
