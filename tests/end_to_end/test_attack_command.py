@@ -1,0 +1,154 @@
+"""`fedkge attack` as people use it: its table, its JSON, its refusals and its help."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import fedkge as fk
+from fedkge.attacks import ATTACKS
+from tests.end_to_end.test_command_line import SMALL, Outcome, fedkge, write_graph
+
+FEW = ("--targets-count", "20", "--every", "3", "--group-size", "20")
+NAMES = {*ATTACKS, "cia", "cia-published"}
+TPR = ("0.1", "0.01", "0.001")
+
+
+def train(data: Path, out: Path, *options: object) -> Path:
+    sizes = ("--clients", 2, "--overlap", 0.8, "--evaluate-every", 0, "--threads", 2)
+    outcome = fedkge("train", "--data", data, *SMALL, *sizes, *options, "--out", out)
+    assert outcome.code == 0, outcome.err
+    return out
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_graph(tmp_path_factory.mktemp("data") / "my-graph", fk.synthetic_graph(100, 4, 1500, seed=1))
+
+
+@pytest.fixture(scope="module")
+def run(graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(graph, tmp_path_factory.mktemp("runs") / "open", "--canaries", 80, "--record", "all")
+
+
+@pytest.fixture(scope="module")
+def told(run: Path) -> Outcome:
+    outcome = fedkge("attack", run, *FEW, "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome
+
+
+def test_json_has_a_line_per_attack_adversary_design_and_round(told: Outcome) -> None:
+    keys = [(line["attack"], line["adversary"], line["design"], line["round"]) for line in told.lines]
+    assert len(set(keys)) == len(keys)
+    assert {key[0] for key in keys} == NAMES
+    for design in "ABCD":
+        assert len([key for key in keys if key[2] == design]) == len(NAMES)
+    for line in told.lines:
+        assert round(line["floor_f1"], 3) == 0.667
+        assert line["round"] == 3
+        assert 0 <= line["auc"]["low"] <= line["auc"]["value"] <= line["auc"]["high"] <= 1
+        assert [str(rate["fpr"]) for rate in line["tpr"]] == list(TPR)
+        assert line["tpr"][1]["value"] is None
+        assert "needs 299 non-members" in line["tpr"][1]["reason"]
+        assert line["best_f1"]["value"] >= line["floor_f1"] - 1e-9
+        assert "roc" not in line
+
+
+def test_canaries_keep_their_number_whatever_the_count(told: Outcome) -> None:
+    sizes = {line["design"]: line["members"] for line in told.lines}
+    assert (sizes["A"], sizes["C"], sizes["D"]) == (20, 40, 20)
+
+
+def test_the_table_has_every_attack_beside_the_floor(run: Path, told: Outcome) -> None:
+    outcome = fedkge("attack", run, *FEW)
+    assert outcome.code == 0
+    for design in "ABCD":
+        assert re.search(rf"Design {design}: .*targets, F1 of \"everything is a member\": 0\.667", outcome.out)
+    for line in told.lines:
+        auc = f"{line['auc']['value']:.3f}"
+        row = rf"^{line['attack']} +{line['adversary']} +{re.escape(auc)} "
+        assert re.search(row, outcome.out, re.MULTILINE), line["attack"]
+    for text in ("95 % interval", "TPR@1%", "too few", "F1 cal.", "F1 best", "(round 3)", "Victim client-0"):
+        assert text in outcome.out
+    assert f"All rounds and ROC points: {run / 'attacks.json'}" in outcome.err
+    assert len(json.loads((run / "attacks.json").read_text(encoding="utf-8"))["outcomes"]) == len(told.lines)
+
+
+def test_chosen_attacks_and_designs_only(run: Path) -> None:
+    outcome = fedkge(
+        "attack", run, *FEW, "--attack", "cip", "--attack", "cia", "--attack", "cip", "--targets", "c,a", "--json"
+    )
+    assert [(line["attack"], line["design"]) for line in outcome.lines] == [
+        (attack, design) for attack in ("cip", "cia") for design in "AC"
+    ]
+
+
+def test_lira_alone_prints_the_design_that_it_works_on(run: Path) -> None:
+    outcome = fedkge("attack", run, *FEW, "--attack", "lira", "--shadows", 2)
+    assert outcome.code == 0, outcome.err
+    assert "Design C" in outcome.out
+    assert "Design A" not in outcome.out
+    assert re.search(r"^lira +server ", outcome.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        (("--attack", "si-centers"), 4, "unknown attack 'si-centers': did you mean si-centres"),
+        (("--attack", "lirra"), 4, "lira"),
+        (("--targets", "A,Q"), 4, "--targets: expected some of A,B,C,D, got 'A,Q'"),
+        (("--targets", ""), 4, "--targets: expected some of A,B,C,D"),
+        (("--targets", "A", "--targets-count", 100_000), 3, "ask for a smaller --targets-count"),
+        (("--auxiliary", 0), 4, "set --auxiliary to at least 1"),
+        (("--attack", "lira", "--targets", "A"), 4, "LiRA works on canaries"),
+        (("--every", 0), 2, "--every"),
+    ],
+)
+def test_refusals(run: Path, options: tuple[object, ...], code: int, text: str) -> None:
+    outcome = fedkge("attack", run, *FEW, *options)
+    assert outcome.code == code
+    assert text in outcome.err
+    assert outcome.out == ""
+
+
+def test_runs_that_cannot_be_attacked(graph: Path, tmp_path: Path) -> None:
+    assert fedkge("attack", tmp_path / "none").code == 6
+    silent = train(graph, tmp_path / "silent", "--rounds", 1)
+    outcome = fedkge("attack", silent, *FEW)
+    assert outcome.code == 6
+    assert "nothing was recorded; train with --record" in outcome.err
+    outcome = fedkge("attack", silent, *FEW, "--targets", "C")
+    assert outcome.code == 4
+    assert "train with --canaries 1000" in outcome.err
+
+
+def test_without_canaries_design_c_is_left_out_aloud(graph: Path, tmp_path: Path) -> None:
+    bare = train(graph, tmp_path / "bare", "--record", "all", "--rounds", 1, "--model", "distmult")
+    outcome = fedkge("attack", bare, *FEW, "--json")
+    assert outcome.code == 0, outcome.err
+    assert "Design C is left out: this run has no canaries" in outcome.err
+    assert {line["design"] for line in outcome.lines} == set("ABD")
+    assert not any(line["attack"].startswith("si-") for line in outcome.lines)
+    outcome = fedkge("attack", bare, *FEW, "--targets", "A", "--attack", "si-centres")
+    assert outcome.code == 4
+    assert "works on TransE and RotatE, got a DistMult run" in outcome.err
+
+
+def test_help_teaches() -> None:
+    outcome = fedkge("attack", "--help")
+    assert outcome.code == 0
+    words = " ".join(re.sub(r"[│╭╮╰╯─]", " ", outcome.out).split())
+    for text in (
+        "fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open",
+        "fedkge attack runs/open",
+        "0.667",
+        "An attack sees only its adversary's part of the transcript",
+        "--lira-base",
+        "--waiting-rounds",
+    ):
+        assert text in words
+    assert "attack" in fedkge("--help").out
