@@ -205,11 +205,23 @@ def test_a_configuration_that_was_tampered_with(run, shards, line, reason):
     resume(run, data=shards)
 
 
-def test_a_configuration_that_no_longer_fits_the_checkpoints(run, shards):
+@pytest.mark.parametrize(("before", "after"), [("dimension = 8", "dimension = 12"), ("seed = ", "seed = 1")])
+def test_a_configuration_that_was_changed_under_the_run(run, shards, before, after):
     path = run / "config.toml"
-    path.write_text(path.read_text().replace("dimension = 8", "dimension = 12"))
-    with pytest.raises(RunError, match=r"client-0.safetensors: the checkpoint of client-0 does not fit its graph"):
-        resume(run, data=shards)
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    for verb in (resume, open_run):
+        with pytest.raises(RunError, match=r"config.toml was changed after the run began; restore it"):
+            verb(run, data=shards)
+
+
+def test_more_rounds_may_be_asked_for_later(run, shards, tmp_path):
+    path = run / "config.toml"
+    rounds = OPTIONS["rounds"]
+    path.write_text(path.read_text().replace(f"rounds = {rounds}", f"rounds = {rounds + 2}", 1))
+    resume(run, data=shards)
+    train(shards, out=tmp_path / "longer", **{**OPTIONS, "rounds": rounds + 2})
+    assert (run / "model.safetensors").read_bytes() == (tmp_path / "longer" / "model.safetensors").read_bytes()
 
 
 def test_data_that_changed_under_the_run(run, shards):

@@ -24,6 +24,21 @@ def _kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
+CHANGEABLE = frozenset(
+    {
+        "threads",
+        "rounds",
+        "evaluate_every",
+        "validation_triples",
+        "patience",
+        "record",
+        "minimum_clients",
+        "largest_row_norm",
+    }
+)
+"""Options that may be changed in a run's config.toml before it is resumed."""
+
+
 class Configuration(BaseModel):
     """A training run. Defaults are the paper's where it names one (batch, dimension, negatives, rate, margin).
 
@@ -96,7 +111,15 @@ class Configuration(BaseModel):
     @property
     def digest(self) -> str:
         """A hash of what decides the result: threads do not."""
-        values = self.model_dump(exclude={"threads"})
+        return self._hash(frozenset({"threads"}))
+
+    @property
+    def identity(self) -> str:
+        """A hash of what may not change while a run goes on: all but how long, how often and how strictly."""
+        return self._hash(CHANGEABLE)
+
+    def _hash(self, without: frozenset[str]) -> str:
+        values = self.model_dump(exclude=set(without))
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -330,7 +330,7 @@ def test_an_interrupted_run_ends_with_the_same_file(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert f"fedkge resume {tmp_path / 'cut'}" in errors
     assert not (tmp_path / "cut" / "model.safetensors").exists()
-    assert fedkge("evaluate", tmp_path / "cut").code == 6
+    assert shell("evaluate", tmp_path / "cut").code == 6
     assert shell("resume", tmp_path / "cut").code == 0
     for file in ("model.safetensors", "metrics.jsonl"):
         assert (tmp_path / "whole" / file).read_bytes() == (tmp_path / "cut" / file).read_bytes()

@@ -57,7 +57,7 @@ def demo(
     shards = split(graph, HOSPITALS, SETTINGS["split"], SETTINGS["seed"])
     if not as_json:
         _introduce(shards)
-    together = _train(shards, "fede", out, canaries=CANARIES, record="every:5")
+    together = _train(shards, "fede", out, canaries=CANARIES, record=f"every:{min(5, SETTINGS['rounds'])}")
     alone = _train(shards, "isolated", None)
     outcomes = _attack(together)
     _show(together, alone, outcomes, graph.notice, as_json)

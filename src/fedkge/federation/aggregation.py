@@ -38,6 +38,15 @@ def complaint(rows: Any, expected: tuple[int, int], largest_norm: float) -> str 
     return None
 
 
+def covers(places: Index, size: int) -> bool:
+    """Whether these are all places from 0 to `size`, in order.
+
+    >>> covers(np.array([0, 1]), 2), covers(np.array([1, 0]), 2)
+    (True, False)
+    """
+    return len(places) == size and bool((places == np.arange(size)).all())
+
+
 def average(
     table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], weights: Mapping[str, float]
 ) -> Rows:
@@ -51,6 +60,8 @@ def average(
     [[0.0], [2.0]]
     """
     names = sorted(uploads)
+    if len(names) == 1 and covers(owners[names[0]], len(table)):
+        return uploads[names[0]]
     result = table.copy()
     borders = np.arange(0, len(table) + ROWS_AT_ONCE, ROWS_AT_ONCE)
     orders = {name: np.argsort(owners[name]) for name in names}

@@ -113,7 +113,7 @@ def provenance_of(shards: Sequence[Graph], configuration: Configuration) -> dict
     """What is saved beside the configuration: version, hashes, and what must be acknowledged."""
     return {
         "fedkge": __version__,
-        "configuration": configuration.digest,
+        "configuration": configuration.identity,
         "data": data_digest(shards),
         "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
     }

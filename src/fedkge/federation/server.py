@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedkge.errors import RunError
-from fedkge.federation.aggregation import Index, average, complaint
+from fedkge.federation.aggregation import Index, average, complaint, covers
 from fedkge.federation.messages import (
     Engine,
     Evaluate,
@@ -108,8 +108,15 @@ class Server:
             self.tables[kind] = initial_rows(len(union), first.widths[kind], self._plan.shape, generator)
 
     def rows_for(self, name: str) -> dict[Shared, Rows]:
-        """The shared rows that client `name` owns, in its order: what it is sent."""
-        return {kind: table[self.owners[kind][name]] for kind, table in self.tables.items()}
+        """The shared rows that client `name` owns, in its order: what it is sent.
+
+        A client that owns all rows in the server's order gets the table itself, which no later round changes.
+        """
+        places = {kind: owners[name] for kind, owners in self.owners.items()}
+        return {
+            kind: table if covers(places[kind], len(table)) else table[places[kind]]
+            for kind, table in self.tables.items()
+        }
 
     def _invited(self, round_number: int) -> list[str]:
         names = sorted(self._greetings)

@@ -55,7 +55,7 @@ class Federation:
         trained = (pool(self._shards),) if self._strategy.pooled else self._shards
         cores = configuration.threads or os.cpu_count() or 1
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
-        engine = EmbeddedEngine(self.clients, threads=min(cores, len(trained)))
+        engine = EmbeddedEngine(self.clients, threads=_workers(cores, len(trained)))
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -119,13 +119,14 @@ class Federation:
             else options.local_epochs * len(client.shard.train)
             for client in self.clients.values()
         )
+        scorer = next(iter(self.clients.values())).embedding.scorer
         share = max(1, round(options.fraction * len(self.clients))) / len(self.clients)
         return Outlook(
             self.server.round + 1,
             options.rounds,
             int(share * sum(per_client)),
             tuple(self.clients),
-            f"{next(iter(self.clients.values())).embedding.scorer.name}, {len(self.clients)} client(s)",
+            f"{scorer.name}, {len(self.clients)} client{'s' if len(self.clients) > 1 else ''}",
         )
 
     def _round(self) -> None:
@@ -246,6 +247,14 @@ def _seed_of(configuration: Configuration) -> int:
     if configuration.seed is None:
         raise ConfigurationError("a federation needs a seed: set one, or let `fedkge.train` draw one")
     return configuration.seed
+
+
+def _workers(cores: int, clients: int) -> int:
+    """Threads for the clients. On all cores of the machine twice as many: three clients on two cores then share them
+    to the end of the round, where two at a time would leave a core idle while the third trains alone.
+    """
+    everything = cores > 1 and cores == (os.cpu_count() or 1)
+    return min(2 * cores if everything else cores, clients)
 
 
 def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
