@@ -70,7 +70,7 @@ class CIA:
     """The attack: group size, and how many rounds to wait after the reversal."""
 
     group_size: int = 150
-    waiting_rounds: int = 1
+    waiting_rounds: int = 2
 
     def play(self, take_seat: Callable[[], Seat], targets: Triples, threads: int = 1) -> Reversal:
         """Attack all targets, each group from a fresh seat at the same moment of the federation."""

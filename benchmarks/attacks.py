@@ -1,0 +1,150 @@
+"""How much do undefended federations give away? All attacks on FB15k-237 and NELL-995, beside the paper's Table 1.
+
+Every federation is a run directory, so an interrupted benchmark goes on where it stopped; one JSON file per data set
+and model is kept in `benchmarks/results/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fedkge import __version__
+from fedkge.attacks.cia import CIA
+from fedkge.attacks.experiment import (
+    ACTIVE,
+    AttackPlan,
+    Outcome,
+    fitting_attacks,
+    run_attacks,
+)
+from fedkge.configuration import parse
+from fedkge.federation.run import Run, RunDirectory
+from fedkge.models import MODELS
+from fedkge.runs import open_run, resume, start
+
+HERE = Path(__file__).parent
+DATA = ("fb15k-237", "nell-995")
+FAMILIES = {
+    "si": ("si-centres", "si-link", "si-published"),
+    "cip": ("cip", "cip-distance-ratio", "cip-published"),
+    "cia": ACTIVE,
+}
+"""The paper's three attacks, each in its forms for one adversary without collusion."""
+
+
+def settings() -> dict[str, Any]:
+    return tomllib.loads((HERE / "configurations" / "attacks.toml").read_text())
+
+
+def trained(data: str, model: str, runs: Path) -> Run:
+    """The attacked federation, trained, finished or just opened."""
+    options = settings()
+    configuration = parse({**options["common"], **options[model], "data": data, "model": model})
+    out = runs / f"attacked-{data}-{model}-{configuration.digest}"
+    if (out / "model.safetensors").exists():
+        return open_run(out)
+    return resume(out) if RunDirectory(out).exists() else start(configuration, None, out)
+
+
+def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
+    """Passive attacks on all designs every 5 rounds, CIA on the canaries every `cia_every`; then the JSON."""
+    began = time.perf_counter()
+    run = trained(data, model, runs)
+    ready = time.perf_counter()
+    cores = os.cpu_count() or 1
+    passive = tuple(name for name in fitting_attacks(run) if name not in ACTIVE)
+    count = 500 if data == "fb15k-237" else 200
+
+    def tell(label: str, done: int, total: int) -> None:
+        print(f"  {time.perf_counter() - ready:6.0f} s  {done}/{total}  {label}", flush=True)
+
+    outcomes = run_attacks(run, AttackPlan(attacks=passive, count=count, threads=cores), tell)
+    middle = time.perf_counter()
+    cia = AttackPlan(attacks=ACTIVE, designs=("C",), every=cia_every, threads=cores, cia=CIA())
+    outcomes += run_attacks(run, cia, tell)
+    result = {
+        "data": data,
+        "model": model,
+        "command": f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every}",
+        "version": __version__,
+        "seconds": {
+            "training (this call)": round(ready - began, 1),
+            "passive attacks": round(middle - ready, 1),
+            "cia": round(time.perf_counter() - middle, 1),
+        },
+        "configuration": run.configuration.model_dump(),
+        "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},
+        "outcomes": [plain(outcome) for outcome in outcomes],
+    }
+    (HERE / "results").mkdir(exist_ok=True)
+    (HERE / "results" / f"attacks-{data}-{model}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def plain(outcome: Outcome) -> dict[str, Any]:
+    """An outcome without its ROC points."""
+    metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
+    return {
+        "attack": outcome.attack,
+        "adversary": outcome.adversary,
+        "design": outcome.design,
+        "round": outcome.round,
+        **metrics,
+    }
+
+
+def show() -> None:
+    """The paper's table beside ours on canaries, then every attack on every design at the last round."""
+    published = settings()["published"]
+    table = Table(title="Best-round F1 on canaries (design C): paper / best form here, its name (floor 0.667)")
+    for column in ("data", "model", "SI", "CIP", "CIA", "strongest TPR at 1 % FPR, last round"):
+        table.add_column(column)
+    for data in DATA:
+        for place, model in enumerate(MODELS):
+            path = HERE / "results" / f"attacks-{data}-{model}.json"
+            if path.exists():
+                rows = [row for row in json.loads(path.read_text())["outcomes"] if row["design"] == "C"]
+                cells = [_cell(rows, FAMILIES[name], published[data][name][place:][:1]) for name in FAMILIES]
+                table.add_row(data, model, *cells, _strongest(rows))
+    Console(width=150).print(table)
+
+
+def _cell(rows: list[dict[str, Any]], names: tuple[str, ...], printed: list[float]) -> str:
+    found = [row for row in rows if row["attack"] in names]
+    if not found:
+        return "does not fit the model"
+    best = max(found, key=lambda row: row["best_f1"]["value"])
+    paper = f"{printed[0]:.3f}" if printed else "-"
+    return f"{paper} / {best['best_f1']['value']:.3f} {best['attack']} (round {best['round']})"
+
+
+def _strongest(rows: list[dict[str, Any]]) -> str:
+    last = max(row["round"] for row in rows)
+    ranked = sorted((row for row in rows if row["round"] == last), key=lambda row: -row["tpr"][1]["value"])
+    return ", ".join(f"{row['attack']} {row['tpr'][1]['value']:.3f}" for row in ranked[:3])
+
+
+def main(arguments: list[str]) -> int:
+    """Attack the cells that are asked for, then print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks attacks", description=__doc__)
+    parser.add_argument("--data", choices=DATA, action="append")
+    parser.add_argument("--model", choices=sorted(MODELS), action="append")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories are kept")
+    parser.add_argument("--cia-every", type=int, default=10, help="CIA trains on forks, so it is attacked less often")
+    parser.add_argument("--show", action="store_true", help="only print what is there")
+    options = parser.parse_args(arguments)
+    if not options.show:
+        for data in options.data or DATA:
+            for model in options.model or MODELS:
+                print(f"{data} {model}", flush=True)
+                attack(data, model, options.runs, options.cia_every)
+    show()
+    return 0
