@@ -34,14 +34,31 @@ def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> 
     (1.3863, [-0.5], [[0.25, 0.25]])
     """
     share = positive.dtype.type(1.0 / len(positive))
-    positive_miss, positive_loss = _sigmoid_and_softplus(-positive)
-    negative_miss, negative_loss = _sigmoid_and_softplus(negative)
-    weights = _softmax(negative, temperature)
+    growth, total, excess = _exponentials(negative)
+    plain = temperature == 1.0 and excess is None
+    weights = growth / growth.sum(axis=1, keepdims=True) if plain else _softmax(negative, temperature)
     weights *= share
-    loss = float(share * positive_loss.sum()) + float(np.vdot(weights, negative_loss))
-    negative_miss *= weights
-    positive_miss *= -share
-    return LossGradient(loss, positive_miss, negative_miss)
+    growth /= total
+    growth *= weights
+    lost, lost_total, lost_excess = _exponentials(-positive)
+    lost /= lost_total
+    lost *= -share
+    loss = float(share * _softplus(lost_total, lost_excess).sum()) + float(np.vdot(weights, _softplus(total, excess)))
+    return LossGradient(loss, lost, growth)
+
+
+def _exponentials(scores: Scores) -> tuple[Scores, Scores, Scores | None]:
+    """exp(x) and 1 + exp(x) of clamped scores, and what was cut off above (None where nothing was cut off)."""
+    clamped = np.clip(scores, -LIMIT, LIMIT)
+    growth = np.exp(clamped)
+    excess = None if np.array_equal(clamped, scores) else np.maximum(scores - clamped, 0)
+    return growth, growth + 1, excess
+
+
+def _softplus(total: Scores, excess: Scores | None) -> Scores:
+    """log(1 + exp(x)), beyond the clamp x itself."""
+    logarithm: Scores = np.log(total, out=total)
+    return logarithm if excess is None else logarithm + excess
 
 
 def _softmax(scores: Scores, temperature: float) -> Scores:
@@ -50,14 +67,3 @@ def _softmax(scores: Scores, temperature: float) -> Scores:
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=1, keepdims=True)
     return weights
-
-
-def _sigmoid_and_softplus(scores: Scores) -> tuple[Scores, Scores]:
-    """1 / (1 + exp(-x)) and log(1 + exp(x)), by one clamped exponential."""
-    growth = np.exp(np.clip(scores, -LIMIT, LIMIT))
-    total = growth + 1
-    growth /= total
-    softplus = np.log(total, out=total)
-    if scores.max() > LIMIT:
-        softplus += np.maximum(scores - LIMIT, 0)
-    return growth, softplus
