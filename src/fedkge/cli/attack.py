@@ -11,6 +11,7 @@ import typer
 
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError
+from fedkge.registry import look_up
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -81,7 +82,7 @@ def attack(
     opened = open_run(run)
     plan = AttackPlan(
         attacks=_chosen(opened, names),
-        designs=_designs(targets, names is None and opened.configuration.canaries == 0),
+        designs=_designs(targets, opened.configuration.canaries == 0),
         every=every,
         count=targets_count,
         auxiliary=auxiliary,
@@ -103,14 +104,18 @@ def attack(
     say(f"All rounds and ROC points: {run / 'attacks.json'}")
 
 
-def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
-    from fedkge.attacks.experiment import fitting_attacks, known_attacks  # noqa: PLC0415
-    from fedkge.registry import look_up  # noqa: PLC0415
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The attacks that were named, each once; an unknown name is an error that lists near ones."""
+    from fedkge.attacks.experiment import known_attacks  # noqa: PLC0415
 
-    if names is None:
-        return tuple(fitting_attacks(opened))
     known = {name: name for name in known_attacks()}
     return tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
+
+
+def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
+    from fedkge.attacks.experiment import fitting_attacks  # noqa: PLC0415
+
+    return check_names(names) if names else tuple(fitting_attacks(opened))
 
 
 def _designs(text: str, without_canaries: bool) -> tuple[Any, ...]:

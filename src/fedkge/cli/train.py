@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.cli.attack import attack as attack_run
+from fedkge.cli.attack import check_names
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
@@ -41,6 +43,12 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Run directory; default: a new one in runs/.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove the run that is already there.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is already there.")] = False,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack", metavar="NAME", help="Afterwards, run this attack (see fedkge attack); may be repeated."
+        ),
+    ] = None,
     tracker: Tracker = None,
     as_json: Json = False,
 ) -> None:
@@ -51,13 +59,19 @@ def train(
     if resume and overwrite:
         raise ConfigurationError("--resume and --overwrite exclude each other: choose one")
     given = {**normalised(read_toml(config) if config else {}), **options}
+    if attack and given.get("record", "none") == "none":
+        given["record"] = "every:5"
     configuration = parse(given)
+    if attack:
+        check_names(attack)
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)
         _resume(path, tracker or [], as_json)
     else:
         _train(configuration, path, overwrite, tracker or [], as_json)
+    if attack:
+        attack_run(path, attack, as_json=as_json)
 
 
 def resume(
