@@ -19,7 +19,8 @@ from fedkge.federation.training import Federation
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
-from fedkge.graph.split import Shards, load_shards, split
+from fedkge.graph.shards_on_disk import load_shards
+from fedkge.graph.split import Shards, split
 from fedkge.models import make_scorer
 from fedkge.models.optimisers import OPTIMISERS
 from fedkge.registry import look_up

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph import SPLITS, Graph
 from fedkge.graph.datasets import load
+from fedkge.graph.numbered_names import NumberedNames
+from fedkge.graph.shards_on_disk import load_shards, save_shards
 from fedkge.graph.split import (
     DEFAULT_OVERLAP,
     RULES,
     Shards,
     from_assignment,
-    load_shards,
     read_assignment,
-    save_shards,
     split,
 )
-from fedkge.graph.synthetic import NumberedNames, synthetic_graph
+from fedkge.graph.synthetic import synthetic_graph
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_shared_data = pytest.mark.skipif(not SHARED_DATA.is_dir(), reason=f"{SHARED_DATA} is not there")

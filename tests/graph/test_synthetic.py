@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fedkge.errors import ConfigurationError
 from fedkge.graph import Graph, Vocabulary
-from fedkge.graph.synthetic import NumberedNames, synthetic_graph
+from fedkge.graph.numbered_names import NumberedNames
+from fedkge.graph.synthetic import synthetic_graph
 
 
 def pairs_of(graph: Graph, kind: str) -> list[tuple[int, set[tuple[int, int]]]]:

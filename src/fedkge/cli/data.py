@@ -162,7 +162,7 @@ def split(
 ) -> None:
     """Cut a graph into client shards and show what they share; `train --data FOLDER` takes the folder."""
     from fedkge.graph.datasets import load  # noqa: PLC0415 (heavy)
-    from fedkge.graph.split import save_shards  # noqa: PLC0415
+    from fedkge.graph.shards_on_disk import save_shards  # noqa: PLC0415
     from fedkge.graph.split import split as cut  # noqa: PLC0415
 
     shards = cut(load(path), clients, by, seed, overlap)

@@ -1,4 +1,4 @@
-"""Splits of one graph into shards, one per client, and what a shard shares with the others.
+"""Splits of one graph into shards, one per client.
 
 A shard is a Graph with vocabularies of its own: only names that occur in the client's training triples.
 Clients find what they have in common by name. A training triple is in at most one shard.
@@ -6,8 +6,7 @@ Clients find what they have in common by name. A training triple is in at most o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,96 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.errors import ConfigurationError, DataError
-from fedkge.graph.folders import read_folder
 from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples, Vocabulary
+from fedkge.graph.numbered_names import NumberedNames
+from fedkge.graph.shards import ShardCounts, Shards, ShardSummary, summarise
 from fedkge.graph.streams import decoded_lines
-from fedkge.graph.synthetic import NumberedNames
 from fedkge.registry import look_up
+
+__all__ = [
+    "DEFAULT_OVERLAP",
+    "RULES",
+    "ShardCounts",
+    "ShardSummary",
+    "Shards",
+    "from_assignment",
+    "read_assignment",
+    "split",
+    "summarise",
+]
 
 DEFAULT_OVERLAP = 0.25
 NOBODY = -1
-NOTICE = "notice.txt"
 CHUNK = 4096
 
 Owners: TypeAlias = NDArray[np.int32]
 """A client's number for every triple, or NOBODY."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardCounts:
-    """What one client holds."""
-
-    name: str
-    train: int
-    valid: int
-    test: int
-    entities: int
-    relations: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShardSummary:
-    """What the clients hold, what each pair shares, and which triples no client got.
-
-    `shared_entities[i][j]` counts the entities that clients i and j both own (on the diagonal: that i owns).
-    `outside` counts triples, per split, that belong to no client; `unseen` those of valid and test that belong to a
-    client whose training triples lack one of their names.
-    """
-
-    clients: tuple[ShardCounts, ...]
-    shared_entities: tuple[tuple[int, ...], ...]
-    outside: tuple[int, int, int] = (0, 0, 0)
-    unseen: tuple[int, int, int] = (0, 0, 0)
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """A table for people, header first: counts per client, then the entities shared with each client."""
-        header = (
-            "client",
-            *SPLITS,
-            "entities",
-            "relations",
-            *(f"shared with {client.name}" for client in self.clients),
-        )
-        body = [
-            (
-                client.name,
-                *(
-                    f"{count:,}"
-                    for count in (client.train, client.valid, client.test, client.entities, client.relations)
-                ),
-                *("" if other == row else f"{count:,}" for other, count in enumerate(self.shared_entities[row])),
-            )
-            for row, client in enumerate(self.clients)
-        ]
-        blank = ("",) * (len(header) - 4)
-        lost = [("outside all shards", self.outside), ("unseen in train", self.unseen)]
-        return [header, *body, *((label, *(f"{count:,}" for count in counts), *blank) for label, counts in lost)]
-
-    def text(self) -> str:
-        """The table as plain text, one line per row."""
-        rows = self.rows()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        gaps = [width + 2 for width in widths[1:]]
-        lines = (row[0].ljust(widths[0]) + "".join(map(str.rjust, row[1:], gaps)) for row in rows)
-        return "\n".join(line.rstrip() for line in lines)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shards:
-    """The clients' graphs, in the order of their numbers, and a summary of them."""
-
-    name: str
-    graphs: tuple[Graph, ...]
-    summary: ShardSummary
-
-    def __len__(self) -> int:
-        return len(self.graphs)
-
-    def __iter__(self) -> Iterator[Graph]:
-        return iter(self.graphs)
-
-    def __getitem__(self, client: int) -> Graph:
-        return self.graphs[client]
 
 
 def split(graph: Graph, clients: int, by: str = "entity", seed: int = 0, overlap: float | None = None) -> Shards:
@@ -276,66 +209,3 @@ def _take(names: Sequence[str], positions: NDArray[np.int32]) -> Sequence[str]:
     if isinstance(names, NumberedNames):
         return names.take(positions)
     return tuple(names[position] for position in positions.tolist())
-
-
-def summarise(
-    graphs: Sequence[Graph], outside: tuple[int, int, int] = (0, 0, 0), unseen: tuple[int, int, int] = (0, 0, 0)
-) -> ShardSummary:
-    """Count what the clients hold, and by name what each pair shares."""
-    counts = tuple(
-        ShardCounts(g.name, len(g.train), len(g.valid), len(g.test), len(g.entities), len(g.relations)) for g in graphs
-    )
-    if len(graphs) == 1:
-        return ShardSummary(counts, ((counts[0].entities,),), outside, unseen)
-    owned = [frozenset(graph.entities) for graph in graphs]
-    return ShardSummary(counts, tuple(tuple(len(one & two) for two in owned) for one in owned), outside, unseen)
-
-
-def save_shards(shards: Shards, folder: Path) -> None:
-    """Write folders client-0, client-1 ...: train.txt, valid.txt, test.txt (names), entities.dict, relations.dict.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a")])
-    >>> with TemporaryDirectory() as folder:
-    ...     save_shards(split(graph, clients=2, by="triple", seed=1), Path(folder))
-    ...     [len(shard.train) for shard in load_shards(Path(folder))]
-    [1, 1]
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder}: expected a new or empty folder for the shards, got one in use: choose another")
-    for number, graph in enumerate(shards):
-        target = folder / f"client-{number}"
-        target.mkdir(parents=True)
-        entities, relations = _writable(graph.entities), _writable(graph.relations)
-        _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
-        _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
-        for part in SPLITS:
-            if rows := graph.split(part).tolist():
-                _write(target / f"{part}.txt", (f"{entities[h]}\t{relations[r]}\t{entities[t]}" for h, r, t in rows))
-        if graph.notice:
-            _write(target / NOTICE, [graph.notice])
-
-
-def _writable(names: Vocabulary) -> Vocabulary:
-    for name in names:
-        if not name or not set(name).isdisjoint("\t\r\n"):
-            raise DataError(f"expected names without tabs and line ends to write as columns, got {name!r}: rename it")
-    return names
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def load_shards(folder: Path) -> Shards:
-    """Read what `save_shards` wrote, with the same ids; the triples that were left out are no longer known."""
-    folders = [folder / f"client-{number}" for number in range(sum(1 for _ in folder.glob("client-*")))]
-    if not folders or not all(path.is_dir() for path in folders):
-        raise DataError(f"{folder}: expected folders client-0, client-1 and so on, got others or none")
-    graphs = []
-    for path in folders:
-        notice = path / NOTICE
-        text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
-        graphs.append(replace(read_folder(path), name=path.name, notice=text))
-    return Shards(folder.resolve().name, tuple(graphs), summarise(graphs))

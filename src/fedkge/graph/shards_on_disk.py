@@ -1,0 +1,66 @@
+"""Folders of shards: what `fedkge data split --out` writes and `fedkge train --data` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from fedkge.errors import DataError
+from fedkge.graph.folders import read_folder
+from fedkge.graph.graph import SPLITS, Vocabulary
+from fedkge.graph.shards import Shards, summarise
+
+NOTICE = "notice.txt"
+
+
+def save_shards(shards: Shards, folder: Path) -> None:
+    """Write folders client-0, client-1 ...: train.txt, valid.txt, test.txt (names), entities.dict, relations.dict.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fedkge.graph import Graph
+    >>> from fedkge.graph.split import split
+    >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b"), ("b", "likes", "a")])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_shards(split(graph, clients=2, by="triple", seed=1), Path(folder))
+    ...     [len(shard.train) for shard in load_shards(Path(folder))]
+    [1, 1]
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder}: expected a new or empty folder for the shards, got one in use: choose another")
+    for number, graph in enumerate(shards):
+        target = folder / f"client-{number}"
+        target.mkdir(parents=True)
+        entities, relations = _writable(graph.entities), _writable(graph.relations)
+        _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
+        _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
+        for part in SPLITS:
+            if rows := graph.split(part).tolist():
+                _write(target / f"{part}.txt", (f"{entities[h]}\t{relations[r]}\t{entities[t]}" for h, r, t in rows))
+        if graph.notice:
+            _write(target / NOTICE, [graph.notice])
+
+
+def _writable(names: Vocabulary) -> Vocabulary:
+    for name in names:
+        if not name or not set(name).isdisjoint("\t\r\n"):
+            raise DataError(f"expected names without tabs and line ends to write as columns, got {name!r}: rename it")
+    return names
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def load_shards(folder: Path) -> Shards:
+    """Read what `save_shards` wrote, with the same ids; the triples that were left out are no longer known."""
+    folders = [folder / f"client-{number}" for number in range(sum(1 for _ in folder.glob("client-*")))]
+    if not folders or not all(path.is_dir() for path in folders):
+        raise DataError(f"{folder}: expected folders client-0, client-1 and so on, got others or none")
+    graphs = []
+    for path in folders:
+        notice = path / NOTICE
+        text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
+        graphs.append(replace(read_folder(path), name=path.name, notice=text))
+    return Shards(folder.resolve().name, tuple(graphs), summarise(graphs))
