@@ -121,7 +121,9 @@ RULES: dict[str, Rule] = {"entity": _by_entity, "relation": _by_relation, "tripl
 
 def _require(clients: int, available: int, what: str) -> None:
     if clients > available:
-        raise DataError(f"expected at most as many clients as {what}, got {clients} for {available}: ask for fewer")
+        raise ConfigurationError(
+            f"expected at most as many clients as {what}, got {clients} for {available}: ask for fewer"
+        )
 
 
 def from_assignment(
@@ -170,7 +172,7 @@ def _assemble(
     for client in range(clients):
         mine = [table[owner == client] for table, owner in zip(tables, owners, strict=True)]
         if len(mine[0]) == 0:
-            raise DataError(
+            raise ConfigurationError(
                 f"client-{client} would have no training triples of {graph.name}: ask for fewer clients or more overlap"
             )
         known = np.concatenate(mine) if keep_unseen else mine[0]
