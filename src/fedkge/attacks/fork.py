@@ -92,8 +92,8 @@ class ForkedSeat:
         number = self._run.clients.index(name)
         plan = ClientPlan(options, options.seed or 0, number, ("entities",))
         client = Client(name, self._run.shards[number], plan)
-        client.embedding.tables.relations[...] = self._private[name]["relations"]
-        client._trainer.steps = self._recorded * steps_per_round(options, len(client.shard.train))
+        steps = self._recorded * steps_per_round(options, len(client.shard.train))
+        client.continue_from(self._private[name]["relations"], steps)
         return client
 
 

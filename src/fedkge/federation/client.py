@@ -219,6 +219,11 @@ class Client:
         for name, array in tensors.items():
             places[name][...] = array
 
+    def continue_from(self, relations: Rows, steps: int) -> None:
+        """Take over relations of its own from a record, and how many steps they took; for forks of a federation."""
+        self.embedding.tables.relations[...] = relations
+        self._trainer.steps = steps
+
     def save(self) -> None:
         """Put the state on disk, if this client has a folder."""
         if self._path:
