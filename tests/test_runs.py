@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fedkge as fk
-from fedkge.errors import ConfigurationError, RunError
+from fedkge.errors import ConfigurationError, NumericalError, RunError
 from fedkge.federation.messages import Scores
 from fedkge.federation.observer import Observer
 from fedkge.federation.run import RunDirectory
@@ -322,12 +322,21 @@ def test_a_full_disk_loses_nothing(finished, shards, tmp_path, monkeypatch, room
 def test_below_the_minimum_nothing_is_lost(finished, shards, tmp_path):
     folder = tmp_path / "run"
     tight = {"largest_row_norm": 1e-6, "minimum_clients": 3}
-    with pytest.raises(RunError, match=r"round 1: expected at least 3 valid uploads, got 0 \(client-0: entities: row"):
+    message = r"round 1: expected at least 3 valid uploads, got 0 \(client-0: entities: row.*raise largest-row-norm"
+    with pytest.raises(NumericalError, match=message):
         train(shards, out=folder, **{**OPTIONS, **tight})
     config = folder / "config.toml"
     config.write_text(config.read_text().replace("largest-row-norm = 1e-06", "largest-row-norm = 1000.0"))
     resume(folder, data=shards)
     assert (folder / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("strategy", ["fede", "isolated"])
+def test_a_training_that_diverges_is_a_numerical_error(shards, strategy):
+    """Resuming would repeat it: the message must not send anyone there."""
+    options = {**OPTIONS, "strategy": strategy, "optimiser": "sgd", "learning_rate": 1e38}
+    with pytest.raises(NumericalError, match=r"diverged and would do so again: start a new run with a lower learning"):
+        train(shards[0], **options)
 
 
 def test_start_vectors_are_needed_at_the_start_only(shards, tmp_path, finished):

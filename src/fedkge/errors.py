@@ -41,6 +41,6 @@ class RunError(FedkgeError):
 
 
 class NumericalError(FedkgeError):
-    """A score, a loss or an embedding is not finite."""
+    """A score, a loss or an embedding is not finite, or has grown out of all bounds."""
 
     exit_code = 7

@@ -262,6 +262,24 @@ def test_a_client_that_cannot_evaluate_is_named(shards, monkeypatch):
         server.evaluate("valid")
 
 
+@pytest.mark.parametrize("cause", ["diverged", "away", "both"])
+def test_too_few_uploads_because_of_divergence(shards, cause):
+    """A numerical error only where nobody failed for another reason: a client that was away may come back."""
+    server, engine, _ = federation(shards, minimum_clients=2)
+    diverged, away = Failure("client-0", "the loss became nan", diverged=True), Failure("client-1", "away")
+    first, second = {"diverged": (diverged, diverged), "away": (away, away), "both": (diverged, away)}[cause]
+    engine.spoil[1, "client-0"], engine.spoil[1, "client-1"] = lambda _: first, lambda _: second
+    with pytest.raises(NumericalError if cause == "diverged" else RunError, match="got 1"):
+        server.run_round()
+
+
+def test_an_evaluation_that_is_not_finite_is_a_numerical_error(shards):
+    server, _, clients = federation(shards)
+    clients["client-1"].embedding.tables.relations[...] = np.nan
+    with pytest.raises(NumericalError, match="client-1 could not evaluate: expected finite scores, got nan"):
+        server.evaluate("valid")
+
+
 def test_metrics_are_weighted_by_ranked_triples(shards):
     server, *_ = federation(shards)
     scores = server.evaluate("test")

@@ -23,10 +23,20 @@ def complaint(rows: Any, expected: tuple[int, int], largest_norm: float) -> str 
     >>> complaint(np.array([[np.nan]], np.float32), (1, 1), 10.0)
     '1 of 1 rows hold numbers that are not finite'
     """
+    return misfit(rows, expected) or excess(rows, largest_norm)
+
+
+def misfit(rows: Any, expected: tuple[int, int]) -> str | None:
+    """Why this is not a table of the right kind, or None when it is."""
     if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
         return f"expected a float32 table, got {getattr(rows, 'dtype', type(rows).__name__)}"
     if rows.shape != expected:
         return f"expected shape {expected}, got {rows.shape}"
+    return None
+
+
+def excess(rows: Rows, largest_norm: float) -> str | None:
+    """How a table shows that its training has diverged, or None when it does not."""
     # In float64 no finite float32 row overflows, so a sum that is not finite tells of a number that is not.
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     broken = len(rows) - int(np.isfinite(squares).sum())

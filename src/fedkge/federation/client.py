@@ -153,7 +153,8 @@ class Client:
         own = {name: array.copy() for name, array in self._lasting().items() if name not in _sent(request)}
         steps, before = self._trainer.steps, self._state
         try:
-            loss = self._train(request)
+            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
+                loss = self._train(request)
             self._state = _State(request.round, digest, loss)
             self.save()
         except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from fedkge.errors import FedkgeError
+from fedkge.errors import FedkgeError, NumericalError
 from fedkge.federation.messages import ClientLogic, Failure, Reply, Request
 
 
@@ -33,4 +33,4 @@ class EmbeddedEngine:
         try:
             return self._clients[name].handle(request)
         except FedkgeError as error:
-            return Failure(name, str(error))
+            return Failure(name, str(error), isinstance(error, NumericalError))

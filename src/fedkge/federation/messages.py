@@ -77,10 +77,11 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A client that could not answer, and why."""
+    """A client that could not answer, and why; `diverged` when its numbers are no longer finite."""
 
     client: str
     reason: str
+    diverged: bool = False
 
 
 Request: TypeAlias = Hello | Fit | Evaluate

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedkge.errors import RunError
-from fedkge.federation.aggregation import Index, average, complaint, covers
+from fedkge.errors import FedkgeError, NumericalError, RunError
+from fedkge.federation.aggregation import Index, average, covers, excess, misfit
 from fedkge.federation.messages import (
     Engine,
     Evaluate,
@@ -37,6 +37,14 @@ class ServerPlan:
     fraction: float = 1.0
     minimum_clients: int = 1
     largest_row_norm: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a client is left out of a round; `diverged` when its training is to blame, which would only do it again."""
+
+    reason: str
+    diverged: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,34 +140,45 @@ class Server:
         broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
         replies = self._engine.exchange({name: Fit(number, rows) for name, rows in broadcasts.items()})
         uploads: dict[str, Upload] = {}
-        refused: dict[str, str] = {}
+        refused: dict[str, Refusal] = {}
         for name in sorted(broadcasts):
             reply = replies.get(name, Failure(name, "no answer"))
-            reason = self._refuse(name, reply, number)
-            if reason is None and isinstance(reply, Upload):
-                uploads[name] = reply
+            verdict = self._judge(name, reply, number)
+            if isinstance(verdict, Upload):
+                uploads[name] = verdict
             else:
-                refused[name] = reason or "no upload"
+                refused[name] = verdict
         if len(uploads) < self._plan.minimum_clients:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-            raise RunError(
-                f"round {number}: expected at least {self._plan.minimum_clients} valid uploads, got {len(uploads)} "
-                f"({reasons}). Everything up to round {self.round} is saved: mend the clients and `fedkge resume`"
-            )
+            raise self._too_few(number, len(uploads), refused)
         self._average(uploads)
         self.round = number
         return RoundReport(
             number,
             broadcasts,
             uploads,
-            refused,
+            {name: refusal.reason for name, refusal in refused.items()},
             {name: sum(table.nbytes for table in rows.values()) for name, rows in broadcasts.items()},
             {name: payload_bytes(upload) for name, upload in uploads.items()},
         )
 
-    def _refuse(self, name: str, reply: object, number: int) -> str | None:
+    def _too_few(self, number: int, delivered: int, refused: Mapping[str, Refusal]) -> FedkgeError:
+        reasons = "; ".join(f"{name}: {refusal.reason}" for name, refusal in refused.items())
+        what = (
+            f"round {number}: expected at least {self._plan.minimum_clients} valid uploads, got {delivered} "
+            f"({reasons}). Everything up to round {self.round} is saved"
+        )
+        if refused and all(refusal.diverged for refusal in refused.values()):
+            return NumericalError(
+                f"{what}, but the training has diverged and would do so again: start a new run with a lower "
+                "learning-rate (if rows this long are right, raise largest-row-norm in config.toml and `fedkge resume`)"
+            )
+        return RunError(f"{what}: mend the clients and `fedkge resume`")
+
+    def _judge(self, name: str, reply: object, number: int) -> Upload | Refusal:
+        if isinstance(reply, Failure):
+            return Refusal(reply.reason, reply.diverged)
         if not isinstance(reply, Upload):
-            return reply.reason if isinstance(reply, Failure) else f"expected an upload, got {type(reply).__name__}"
+            return Refusal(f"expected an upload, got {type(reply).__name__}")
         triples = self._greetings[name].triples
         for what, expected, found in (
             ("an upload of round", number, reply.round),
@@ -167,15 +186,19 @@ class Server:
             ("the tables", sorted(self.tables), sorted(reply.rows)),
         ):
             if found != expected:
-                return f"expected {what} {expected}, got {found}"
+                return Refusal(f"expected {what} {expected}, got {found}")
         if not np.isfinite(reply.loss):
-            return f"expected a finite loss, got {reply.loss}"
-        for kind, rows in reply.rows.items():
+            return Refusal(f"expected a finite loss, got {reply.loss}", diverged=True)
+        return self._judge_rows(name, reply)
+
+    def _judge_rows(self, name: str, upload: Upload) -> Upload | Refusal:
+        for kind, rows in upload.rows.items():
             shape = (len(self.owners[kind][name]), self.tables[kind].shape[1])
-            reason = complaint(rows, shape, self._plan.largest_row_norm)
-            if reason:
-                return f"{kind}: {reason}"
-        return None
+            if reason := misfit(rows, shape):
+                return Refusal(f"{kind}: {reason}")
+            if reason := excess(rows, self._plan.largest_row_norm):
+                return Refusal(f"{kind}: {reason}", diverged=True)
+        return upload
 
     def _average(self, uploads: Mapping[str, Upload]) -> None:
         weights = {name: float(upload.triples) if self._plan.weighted else 1.0 for name, upload in uploads.items()}
@@ -192,7 +215,8 @@ class Server:
             reply = replies.get(name, Failure(name, "no answer"))
             if not isinstance(reply, Scores):
                 reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not scores"
-                raise RunError(f"{name} could not evaluate: {reason}")
+                diverged = isinstance(reply, Failure) and reply.diverged
+                raise (NumericalError if diverged else RunError)(f"{name} could not evaluate: {reason}")
             if reply.triples:
                 scores[name] = reply
         return scores
