@@ -15,11 +15,15 @@ from typing import NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from fedkge.cli.tables import printable
 from fedkge.errors import FedkgeError
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 """As shells say it: 128 and the number of SIGINT or SIGPIPE."""
+
+LINE_END = "\n"
+"""Some messages have several lines."""
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
@@ -61,7 +65,7 @@ def guarded(verb: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
 def _fail(message: str, code: int, error: BaseException) -> NoReturn:
     if _Debugging.on:
         raise error
-    typer.echo(f"error: {message}", err=True)
+    typer.echo(f"error: {printable(message, keep=LINE_END)}", err=True)
     raise typer.Exit(code) from None
 
 

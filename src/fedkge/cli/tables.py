@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ METRICS = {
 
 FIXED_WIDTH, CLIENT_WIDTH = 50, 10
 """Of the table of shards: its counts, and each client's column beside them."""
+
+UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, line ends, and what turns the direction of writing."""
 
 Metrics = Mapping[str, float]
 
@@ -63,6 +67,15 @@ def say(text: str) -> None:
     stderr().print(text, markup=False, soft_wrap=True)
 
 
+def printable(text: str, keep: str = "") -> str:
+    r"""Names as a terminal may show them: a line end would tear a table, an escape sequence could forge one.
+
+    >>> printable("two\nlines \x1b[2J"), printable("ä 日本 \\")
+    ('two\\nlines \\x1b[2J', 'ä 日本 \\')
+    """
+    return UNSHOWN.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
+
+
 def grid(
     title: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int] = (0,)
 ) -> RenderableType:
@@ -72,8 +85,8 @@ def grid(
         in_words = number in words
         table.add_column(name, justify="left" if in_words else "right", no_wrap=not in_words)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return Group(Text(title, style="bold"), table, "") if title else Group(table, "")
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return Group(Text(printable(title), style="bold"), table, "") if title else Group(table, "")
 
 
 def weighted(parts: Sequence[tuple[int, Metrics]]) -> dict[str, float]:
