@@ -256,6 +256,7 @@ def test_saving_keeps_the_notice_and_refuses_tabs(tmp_path: Path) -> None:
     assert load_shards(tmp_path / "one")[0].notice == "Thanks to X"
     with pytest.raises(DataError, match="without tabs"):
         save_shards(split(Graph.from_names("g", [("a\tb", "r", "c")]), 1), tmp_path / "two")
+    assert not (tmp_path / "two").exists()
     with pytest.raises(DataError, match="expected folders client-0"):
         load_shards(tmp_path)
 

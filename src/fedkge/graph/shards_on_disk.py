@@ -28,10 +28,13 @@ def save_shards(shards: Shards, folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder}: expected a new or empty folder for the shards, got one in use: choose another")
+    for graph in shards:
+        _check_writable(graph.entities)
+        _check_writable(graph.relations)
     for number, graph in enumerate(shards):
         target = folder / f"client-{number}"
         target.mkdir(parents=True)
-        entities, relations = _writable(graph.entities), _writable(graph.relations)
+        entities, relations = graph.entities, graph.relations
         _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
         _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
         for part in SPLITS:
@@ -41,11 +44,10 @@ def save_shards(shards: Shards, folder: Path) -> None:
             _write(target / NOTICE, [graph.notice])
 
 
-def _writable(names: Vocabulary) -> Vocabulary:
+def _check_writable(names: Vocabulary) -> None:
     for name in names:
         if not name or not set(name).isdisjoint("\t\r\n"):
             raise DataError(f"expected names without tabs and line ends to write as columns, got {name!r}: rename it")
-    return names
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
