@@ -48,22 +48,22 @@ def load(name_or_path: str | os.PathLike[str], *, columns: Columns | None = None
     if path.exists():
         return read_path(path, columns)
     if isinstance(name_or_path, str) and path.name == name_or_path:
-        look_up_dataset(name_or_path)
+        try:
+            look_up_dataset(name_or_path)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (and there is no such path)") from None
     raise DataError(f"{path}: no such file or folder")
 
 
 def look_up_dataset(name: str) -> Dataset:
-    """The entry of the catalogue, or an error that lists near names and says that there is no such path either.
+    """The entry of the catalogue, or an error that lists near names.
 
     >>> look_up_dataset("fb15k237")
     Traceback (most recent call last):
     ...
-    fedkge.errors.ConfigurationError: unknown data set 'fb15k237': did you mean fb15k-237? (and there is no such path)
+    fedkge.errors.ConfigurationError: unknown data set 'fb15k237': did you mean fb15k-237?
     """
-    try:
-        return look_up(DATASETS, name, "data set")
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{error} (and there is no such path)") from None
+    return look_up(DATASETS, name, "data set")
 
 
 def cache_folder() -> Path:
