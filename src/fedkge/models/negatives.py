@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.errors import ConfigurationError
-from fedkge.graph import HEAD, TAIL, Side, Triples
+from fedkge.graph import HEAD, TAIL, Side, Triples, no_triples
 from fedkge.models.scorer import Known
 from fedkge.models.tables import Ids
 
@@ -81,9 +81,6 @@ class Negatives:
 
     @cached_property
     def _known_keys(self) -> dict[Side, NDArray[np.int64]]:
-        assert self.known is not None  # noqa: S101 - for the type checker; draw() has checked
-        keys: dict[Side, NDArray[np.int64]] = {}
-        for side, column in (("tail", TAIL), ("head", HEAD)):
-            missing: Side = "tail" if side == "tail" else "head"
-            keys[missing] = np.unique(self._base_keys(self.known, missing) + self.known[:, column])
-        return keys
+        known = no_triples() if self.known is None else self.known
+        columns: dict[Side, int] = {"tail": TAIL, "head": HEAD}
+        return {side: np.unique(self._base_keys(known, side) + known[:, column]) for side, column in columns.items()}
