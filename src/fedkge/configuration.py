@@ -20,7 +20,12 @@ from fedkge.errors import ConfigurationError
 from fedkge.registry import near
 
 
-def _kebab(name: str) -> str:
+def kebab(name: str) -> str:
+    """An option's name as people write it.
+
+    >>> kebab("batch_size")
+    'batch-size'
+    """
     return name.replace("_", "-")
 
 
@@ -47,7 +52,7 @@ class Configuration(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True, allow_inf_nan=False
+        frozen=True, extra="forbid", alias_generator=kebab, populate_by_name=True, allow_inf_nan=False
     )
 
     data: str = Field("demo", description="Named data set, file or folder.")
@@ -129,14 +134,14 @@ def parse(values: Mapping[str, Any]) -> Configuration:
     >>> parse({"batch-size": 32}).batch_size
     32
     """
-    known = {_kebab(name) for name in Configuration.model_fields}
+    known = {kebab(name) for name in Configuration.model_fields}
     for key in values:
-        if _kebab(key) not in known:
-            close = near(_kebab(key), known)
+        if kebab(key) not in known:
+            close = near(kebab(key), known)
             hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known))}"
             raise ConfigurationError(f"unknown configuration key {key!r}: {hint}")
     try:
-        return Configuration.model_validate({_kebab(key): value for key, value in values.items()})
+        return Configuration.model_validate({kebab(key): value for key, value in values.items()})
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r}"
@@ -151,6 +156,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigurationError(f"{path}: no such configuration file") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
     values.pop("provenance", None)

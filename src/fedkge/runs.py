@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.targets import Targets
-from fedkge.configuration import CHANGEABLE, Configuration, parse
+from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
@@ -144,7 +144,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
     if provenance.get("configuration") != configuration.identity:
         raise RunError(
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
-            f"{', '.join(sorted(CHANGEABLE))} may change), or start a new run"
+            f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration)

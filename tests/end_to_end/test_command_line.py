@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import fedkge as fk
 from fedkge import __version__
 from fedkge.cli.app import app
-from fedkge.graph.split import SPLITS
+from fedkge.graph import SPLITS
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FEDKGE_DATA") or ROOT.parent / "shared" / "data")
@@ -52,6 +52,28 @@ def fedkge(*arguments: object) -> Outcome:
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Outcome(result.exit_code, result.stdout, result.stderr)
+
+
+def test_names_cannot_tear_a_table_or_command_the_terminal(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet  # noqa: PLC0415
+
+    columns = {"head": ["a\tb", "ä\n\x1b[2J"], "relation": ["r", "r"], "tail": ["ä\n\x1b[2J", "a\tb"]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "g.parquet")
+    run = tmp_path / "run"
+    assert fedkge("train", "--data", tmp_path / "g.parquet", "--out", run, *SMALL).code == 0
+    shown = fedkge("predict", run, "--head", "a\tb", "--relation", "r")
+    assert "(a\\tb, r, ?)" in shown.out
+    assert "ä\\n\\x1b[2J" in shown.out
+    refused = fedkge("predict", run, "--head", "ä\n\x1b[3J", "--relation", "r")
+    assert refused.code == 3
+    assert "\x1b" not in shown.out + refused.err
+
+
+def test_a_configuration_that_is_no_file(tmp_path: Path) -> None:
+    refused = fedkge("train", "--config", tmp_path, "--out", tmp_path / "run")
+    assert refused.code == 4
+    assert "expected a TOML file" in refused.err
 
 
 def environment() -> dict[str, str]:

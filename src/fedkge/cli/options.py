@@ -11,7 +11,7 @@ import typer
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, kebab
 
 FIRST_OF_PANEL = {
     "data": "Data and model",
@@ -32,7 +32,7 @@ def flag_of(field: str) -> str:
     >>> flag_of("batch_size")
     '--batch-size'
     """
-    return "--" + field.replace("_", "-")
+    return "--" + kebab(field)
 
 
 def limits_of(info: FieldInfo) -> str:
@@ -90,7 +90,7 @@ def with_configuration(verb: Callable[..., None]) -> Callable[..., None]:
     def wrapper(**values: Any) -> None:
         given = {name: values[name] for name in names if values.get(name) is not None}
         rest = {name: value for name, value in values.items() if name not in names}
-        verb(options={name.replace("_", "-"): value for name, value in given.items()}, **rest)
+        verb(options={kebab(name): value for name, value in given.items()}, **rest)
 
     wrapper.__signature__ = inspect.Signature([*made, *own])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*made, *own)}
@@ -134,4 +134,4 @@ def _option(field: str, info: FieldInfo, panel: str) -> Any:
 
 def normalised(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keys with hyphens, so that a flag wins over the same key of a file however that spells it."""
-    return {key.replace("_", "-"): value for key, value in values.items()}
+    return {kebab(key): value for key, value in values.items()}

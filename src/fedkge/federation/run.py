@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fedkge import __version__
 from fedkge.configuration import Configuration, parse, read_toml
-from fedkge.errors import RunError
+from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
@@ -58,7 +58,7 @@ class Run:
         """One client's model (the first one's by default), over its own entities and relations."""
         client = client or self.clients[0]
         if client not in self.clients:
-            raise RunError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
+            raise ConfigurationError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
         own = self.tensors[f"own/{client}"]
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
