@@ -19,7 +19,7 @@ from fedkge.federation.training import Federation
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
-from fedkge.graph.shards_on_disk import load_shards
+from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
 from fedkge.models import make_scorer
 from fedkge.models.optimisers import OPTIMISERS
@@ -128,7 +128,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
     """The clients' graphs: given, read from a folder that `fedkge data split` wrote, or split from a graph."""
     if isinstance(data, Shards):
         return data
-    if isinstance(data, str) and data not in DATASETS and (Path(data) / "client-0").is_dir():
+    if isinstance(data, str) and data not in DATASETS and holds_shards(Path(data)):
         shards = load_shards(Path(data))
         if configuration.clients not in (1, len(shards)):
             raise ConfigurationError(

@@ -17,7 +17,8 @@ from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph import SPLITS, Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.numbered_names import NumberedNames
-from fedkge.graph.shards_on_disk import load_shards, save_shards
+from fedkge.graph.shards import client_names
+from fedkge.graph.shards_on_disk import holds_shards, load_shards, save_shards
 from fedkge.graph.split import (
     DEFAULT_OVERLAP,
     RULES,
@@ -249,6 +250,22 @@ def test_saving_and_loading_keeps_names_ids_and_order(by: str, tmp_path: Path) -
     assert loaded.summary.shared_entities == shards.summary.shared_entities
     with pytest.raises(DataError, match="expected a new or empty folder"):
         save_shards(shards, tmp_path / "shards")
+
+
+def test_many_clients_have_the_same_names_everywhere_and_keep_their_order(tmp_path: Path) -> None:
+    shards = split(synthetic_graph(60, 5, 600, seed=1), 11, "triple", seed=2)
+    assert [shard.name for shard in shards] == client_names(11) == sorted(client_names(11))
+    save_shards(shards, tmp_path / "new")
+    assert [shard.name for shard in load_shards(tmp_path / "new")] == client_names(11)
+    for number, name in enumerate(client_names(11)):
+        (tmp_path / "new" / name).rename(tmp_path / "new" / f"client-{number}")
+    again = load_shards(tmp_path / "new")
+    assert [shard.name for shard in again] == client_names(11)
+    assert all(np.array_equal(one.train, two.train) for one, two in zip(shards, again, strict=True))
+    assert holds_shards(tmp_path / "new")
+    (tmp_path / "new" / "client-3").rename(tmp_path / "new" / "client-13")
+    with pytest.raises(DataError, match="expected folders client-0"):
+        load_shards(tmp_path / "new")
 
 
 def test_saving_keeps_the_notice_and_refuses_tabs(tmp_path: Path) -> None:

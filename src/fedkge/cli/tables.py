@@ -31,8 +31,8 @@ METRICS = {
 }
 """Columns of a metric table; Hits and AMRI are those of both sides."""
 
-FIXED_WIDTH, CLIENT_WIDTH = 50, 10
-"""Of the table of shards: its counts, and each client's column beside them."""
+FIXED_WIDTH, COLUMN_GAP = 52, 2
+"""Of the table of shards: its counts, and what stands between the clients' columns beside them."""
 
 UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, line ends, and what turns the direction of writing."""
@@ -130,7 +130,7 @@ def shard_table(summary: ShardSummary, width: int) -> RenderableType:
     ]
     header: tuple[str, ...] = ("client", "train", "valid", "test", "entities", "relations")
     shared = summary.shared_entities
-    if FIXED_WIDTH + CLIENT_WIDTH * len(counts) <= width:
+    if FIXED_WIDTH + sum(len(one.name) + COLUMN_GAP for one in summary.clients) <= width:
         header += tuple(one.name for one in summary.clients)
         pairs = [tuple("" if i == j else f"{count:,}" for j, count in enumerate(row)) for i, row in enumerate(shared)]
         title = "Shards; on the right, the entities that two clients share"

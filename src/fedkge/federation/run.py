@@ -28,7 +28,10 @@ from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.shards import client_names
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+
+__all__ = ["CONFIG", "MODEL", "Run", "RunDirectory", "client_names", "data_digest", "provenance_of", "shape_of"]
 
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
@@ -82,16 +85,6 @@ class Run:
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
     return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
-
-
-def client_names(count: int) -> list[str]:
-    """client-0, client-1, ... with as many digits as sort well.
-
-    >>> client_names(2)
-    ['client-0', 'client-1']
-    """
-    digits = len(str(count - 1))
-    return [f"client-{number:0{digits}d}" for number in range(count)]
 
 
 def data_digest(shards: Sequence[Graph]) -> str:

@@ -19,11 +19,12 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Scores, Shared
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import Run, RunDirectory, client_names, shape_of
+from fedkge.federation.run import Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 
 WATCHED = "both.realistic.mrr"

@@ -8,6 +8,18 @@ from dataclasses import dataclass
 from fedkge.graph.graph import SPLITS, Graph
 
 
+def client_names(count: int) -> list[str]:
+    """client-0, client-1, ... with as many digits as sort well.
+
+    >>> client_names(2)
+    ['client-0', 'client-1']
+    >>> client_names(11)[0]
+    'client-00'
+    """
+    digits = len(str(count - 1))
+    return [f"client-{number:0{digits}d}" for number in range(count)]
+
+
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
     """What one client holds."""

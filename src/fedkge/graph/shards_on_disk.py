@@ -9,9 +9,10 @@ from pathlib import Path
 from fedkge.errors import DataError
 from fedkge.graph.folders import read_folder
 from fedkge.graph.graph import SPLITS, Vocabulary
-from fedkge.graph.shards import Shards, summarise
+from fedkge.graph.shards import Shards, client_names, summarise
 
 NOTICE = "notice.txt"
+PREFIX = "client-"
 
 
 def save_shards(shards: Shards, folder: Path) -> None:
@@ -31,8 +32,8 @@ def save_shards(shards: Shards, folder: Path) -> None:
     for graph in shards:
         _check_writable(graph.entities)
         _check_writable(graph.relations)
-    for number, graph in enumerate(shards):
-        target = folder / f"client-{number}"
+    for name, graph in zip(client_names(len(shards)), shards, strict=True):
+        target = folder / name
         target.mkdir(parents=True)
         entities, relations = graph.entities, graph.relations
         _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
@@ -55,14 +56,26 @@ def _write(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
+def holds_shards(folder: Path) -> bool:
+    """Whether this is a folder for `load_shards`, and not one graph."""
+    return 0 in _client_folders(folder)
+
+
+def _client_folders(folder: Path) -> dict[int, Path]:
+    """The clients' folders by number, which may have leading zeros."""
+    found = ((path, path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*") if path.is_dir())
+    return {int(number): path for path, number in found if number.isdecimal()}
+
+
 def load_shards(folder: Path) -> Shards:
     """Read what `save_shards` wrote, with the same ids; the triples that were left out are no longer known."""
-    folders = [folder / f"client-{number}" for number in range(sum(1 for _ in folder.glob("client-*")))]
-    if not folders or not all(path.is_dir() for path in folders):
+    numbered = _client_folders(folder)
+    if not numbered or sorted(numbered) != list(range(len(numbered))):
         raise DataError(f"{folder}: expected folders client-0, client-1 and so on, got others or none")
     graphs = []
-    for path in folders:
+    for number, name in enumerate(client_names(len(numbered))):
+        path = numbered[number]
         notice = path / NOTICE
         text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
-        graphs.append(replace(read_folder(path), name=path.name, notice=text))
+        graphs.append(replace(read_folder(path), name=name, notice=text))
     return Shards(folder.resolve().name, tuple(graphs), summarise(graphs))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples, Vocabulary
 from fedkge.graph.numbered_names import NumberedNames
-from fedkge.graph.shards import ShardCounts, Shards, ShardSummary, summarise
+from fedkge.graph.shards import ShardCounts, Shards, ShardSummary, client_names, summarise
 from fedkge.graph.streams import decoded_lines
 from fedkge.registry import look_up
 
@@ -169,14 +169,14 @@ def _assemble(
     graph: Graph, clients: int, tables: Sequence[Triples], owners: Sequence[Owners], keep_unseen: bool = False
 ) -> Shards:
     shards, unseen = [], np.zeros(3, dtype=np.int64)
-    for client in range(clients):
+    for client, name in enumerate(client_names(clients)):
         mine = [table[owner == client] for table, owner in zip(tables, owners, strict=True)]
         if len(mine[0]) == 0:
             raise ConfigurationError(
-                f"client-{client} would have no training triples of {graph.name}: ask for fewer clients or more overlap"
+                f"{name} would have no training triples of {graph.name}: ask for fewer clients or more overlap"
             )
         known = np.concatenate(mine) if keep_unseen else mine[0]
-        shard, dropped = _localise(graph, f"client-{client}", known, mine)
+        shard, dropped = _localise(graph, name, known, mine)
         shards.append(shard)
         unseen += dropped
     outside = [int(np.count_nonzero(owner == NOBODY)) for owner in owners]
