@@ -70,6 +70,14 @@ def test_names_cannot_tear_a_table_or_command_the_terminal(tmp_path: Path) -> No
     assert "\x1b" not in shown.out + refused.err
 
 
+def test_held_out_names_that_train_lacks_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\tr\tb\nb\tr\ta\n")
+    (tmp_path / "test.txt").write_text("a\tr\tx\na\tr\tb\n")
+    told = fedkge("train", "--data", tmp_path, "--out", tmp_path / "run", *SMALL).err
+    assert "test: 1 triples have names that train lacks" in told
+    assert "valid:" not in told
+
+
 def test_a_configuration_that_is_no_file(tmp_path: Path) -> None:
     refused = fedkge("train", "--config", tmp_path, "--out", tmp_path / "run")
     assert refused.code == 4

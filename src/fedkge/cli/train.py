@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,8 +102,15 @@ def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: 
 
 
 def _tell_start(configuration: Configuration, shards: Shards) -> None:
+    from fedkge.graph.summary import unseen_counts  # noqa: PLC0415 (heavy)
     from fedkge.vectors import matches, start_vectors  # noqa: PLC0415 (heavy)
 
+    unseen = Counter[str]()
+    for shard in shards:
+        unseen.update(unseen_counts(shard))
+    for split, count in unseen.items():
+        if count:
+            say(f"{split}: {count:,} triples have names that train lacks; they are ranked, by rows that nothing taught")
     vectors = start_vectors(configuration, shards.graphs)
     for kind, (used, unknown) in (matches(vectors, shards.graphs) if vectors else {}).items():
         say(f"start vectors: {used:,} {kind} from {configuration.init}; {unknown:,} names are not in the data")
