@@ -31,7 +31,7 @@ METRICS = {
 }
 """Columns of a metric table; Hits and AMRI are those of both sides."""
 
-FIXED_WIDTH, COLUMN_GAP = 52, 2
+FIXED_WIDTH, COLUMN_GAP = 50, 2
 """Of the table of shards: its counts, and what stands between the clients' columns beside them."""
 
 UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
