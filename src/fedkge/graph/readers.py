@@ -183,7 +183,7 @@ def find_columns(header: Sequence[str], columns: Columns | None, place: str) -> 
             return head, relation, tail
     expected = " or ".join("/".join(candidate) for candidate in ((columns,) if columns else KNOWN_COLUMNS))
     close = [name for wanted in columns or () for name in near(wanted, header, most=1) if wanted not in header]
-    hint = f"did you mean {', '.join(close)}?" if close else "choose three of them with columns"
+    hint = f"did you mean {', '.join(close)}?" if close else "rename them, or in Python load(path, columns=(...))"
     raise DataError(f"{place}: expected the columns {expected}, each once; got {', '.join(header)!r}: {hint}")
 
 
