@@ -77,10 +77,21 @@ def start(
     return Federation(graphs, configuration, directory, observer, vectors).run()
 
 
-def resume(path: str | PathLike[str], *, data: Data | None = None, observer: Observer | None = None) -> Run:
-    """Continue a run; a finished one is only opened. `data` is needed for runs on graphs made in Python."""
+def resume(
+    path: str | PathLike[str],
+    *,
+    data: Data | None = None,
+    observer: Observer | None = None,
+    threads: int | None = None,
+) -> Run:
+    """Continue a run; a finished one is only opened. `data` is needed for runs on graphs made in Python.
+
+    `threads` overrules the saved number this once: it has no influence on the result.
+    """
     directory = RunDirectory(Path(path))
     configuration, graphs, canaries = _reopen(directory, data)
+    if threads is not None:
+        configuration = configuration.model_copy(update={"threads": threads})
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)

@@ -68,7 +68,7 @@ def train(
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)
-        _resume(path, tracker or [], as_json)
+        _resume(path, tracker or [], as_json, configuration.threads if "threads" in given else None)
     else:
         _train(configuration, path, overwrite, tracker or [], as_json)
     if attack:
@@ -116,13 +116,14 @@ def _tell_start(configuration: Configuration, shards: Shards) -> None:
         say(f"start vectors: {used:,} {kind} from {configuration.init}; {unknown:,} names are not in the data")
 
 
-def _resume(path: Path, trackers: list[str], as_json: bool) -> None:
+def _resume(path: Path, trackers: list[str], as_json: bool, threads: int | None = None) -> None:
     from fedkge import runs  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415
 
     configuration, _ = RunDirectory(path).read_configuration()
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
-        run = runs.resume(path, observer=_observers(told, trackers, configuration, path, as_json))
+        observer = _observers(told, trackers, configuration, path, as_json)
+        run = runs.resume(path, observer=observer, threads=threads)
     _show(run, as_json)
 
 

@@ -84,7 +84,7 @@ def evaluate(
     block_bytes: int = BLOCK_BYTES,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Rank a split of the graph, filtered by all of its triples, with a model and with the popularity controls.
+    """Rank a split of the graph, filtered by all true triples, with a model and with the popularity controls.
 
     All triples of the split are ranked, also those that train could teach nothing about; `seen_only` leaves these
     out, and they are counted in either case. `sample` ranks that many triples at most, chosen at random.
@@ -113,7 +113,7 @@ def evaluate(
         )
     if sample is not None and sample < len(chosen):
         chosen = chosen[np.sort(random.choice(len(chosen), size=sample, replace=False))]
-    known = graph.all_triples
+    known = graph.true_triples
     beside = popularity_controls(graph, random) if controls else {}
     return Evaluation(
         graph=graph,

@@ -102,13 +102,15 @@ class Graph:
     train: Triples
     valid: Triples = field(default_factory=no_triples)
     test: Triples = field(default_factory=no_triples)
+    elsewhere: Triples = field(default_factory=no_triples)
+    """True triples among this shard's names that other clients (or none) hold: never trained on, only filtered."""
     removed_duplicates: int = 0
     notice: str = ""
     """An acknowledgement that must be shown wherever the graph is used."""
 
     def __post_init__(self) -> None:
-        for split in SPLITS:
-            triples = self.split(split)
+        for split in (*SPLITS, "elsewhere"):
+            triples: Triples = getattr(self, split)
             if triples.dtype != np.int32 or triples.ndim != 2 or triples.shape[1] != 3:
                 raise DataError(
                     f"{self.name}/{split}: expected int32 triples of shape (n, 3), got {triples.dtype} {triples.shape}"
@@ -128,8 +130,13 @@ class Graph:
 
     @property
     def all_triples(self) -> Triples:
-        """Train, valid and test in one table: what filtered ranking must not punish."""
+        """Train, valid and test in one table."""
         return np.concatenate([self.train, self.valid, self.test])
+
+    @property
+    def true_triples(self) -> Triples:
+        """All triples that are known to be true, here or elsewhere: what filtered ranking must not punish."""
+        return np.concatenate([self.all_triples, self.elsewhere])
 
     @classmethod
     def from_names(

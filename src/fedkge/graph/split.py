@@ -50,7 +50,9 @@ def split(graph: Graph, clients: int, by: str = "entity", seed: int = 0, overlap
     - relation (FedE, FedLU): relations are dealt at random, equally many each; a triple goes with its relation.
     - triple: triples are dealt at random, equally many each.
 
-    Held-out triples with a name that the client's training triples lack are dropped; the summary counts them.
+    Held-out triples with a name that the client's training triples lack are dropped; the summary counts them. True
+    triples among a client's names that it did not get are kept as `elsewhere`: a model that learned one of them from
+    another client must not be punished for it in filtered ranking.
     One client gets the graph itself.
 
     >>> from fedkge.graph.synthetic import synthetic_graph
@@ -176,7 +178,8 @@ def _assemble(
                 f"{name} would have no training triples of {graph.name}: ask for fewer clients or more overlap"
             )
         known = np.concatenate(mine) if keep_unseen else mine[0]
-        shard, dropped = _localise(graph, name, known, mine)
+        others = np.concatenate([table[owner != client] for table, owner in zip(tables, owners, strict=True)])
+        shard, dropped = _localise(graph, name, known, [*mine, others])
         shards.append(shard)
         unseen += dropped
     outside = [int(np.count_nonzero(owner == NOBODY)) for owner in owners]
@@ -185,7 +188,9 @@ def _assemble(
 
 
 def _localise(graph: Graph, name: str, known: Triples, tables: Sequence[Triples]) -> tuple[Graph, list[int]]:
-    """A graph of these triples with ids of its own, in the order of the source's ids, and how many were dropped."""
+    """A graph of the tables train, valid, test and elsewhere with ids of its own, in the order of the source's ids, and
+    how many of the first three were dropped.
+    """
     entity_of, relation_of = np.full(len(graph.entities), NOBODY), np.full(len(graph.relations), NOBODY)
     entities, relations = np.unique(known[:, [HEAD, TAIL]]), np.unique(known[:, RELATION])
     entity_of[entities], relation_of[relations] = np.arange(len(entities)), np.arange(len(relations))
@@ -202,9 +207,10 @@ def _localise(graph: Graph, name: str, known: Triples, tables: Sequence[Triples]
         train=local[0],
         valid=local[1],
         test=local[2],
+        elsewhere=local[3],
         notice=graph.notice,
     )
-    return shard, [len(table) - len(kept) for table, kept in zip(tables, local, strict=True)]
+    return shard, [len(table) - len(kept) for table, kept in zip(tables[:3], local[:3], strict=True)]
 
 
 def _take(names: Sequence[str], positions: NDArray[np.int32]) -> Sequence[str]:
