@@ -341,6 +341,13 @@ def test_a_training_that_diverges_is_a_numerical_error(shards, strategy):
         train(shards[0], **options)
 
 
+def test_another_number_of_threads_for_the_rest(finished, shards, tmp_path):
+    unfinished(shards, tmp_path / "run", after=2)
+    run = resume(tmp_path / "run", data=shards, threads=1)
+    assert run.configuration.threads == 1
+    assert (tmp_path / "run/model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
+
+
 def test_start_vectors_are_needed_at_the_start_only(shards, tmp_path, finished):
     """They are part of round 0, which is on disk: clients that were not invited yet keep theirs."""
     from_run = {"init": str(finished), "fraction": 0.4, "evaluate_every": 0, "record": "none"}
