@@ -123,8 +123,9 @@ class Configuration(BaseModel):
         """A hash of what may not change while a run goes on: all but how long, how often and how strictly."""
         return self._hash(CHANGEABLE)
 
+    # Defaults are left out, so that an option which a later version adds does not change the hash of older runs.
     def _hash(self, without: frozenset[str]) -> str:
-        values = self.model_dump(exclude=set(without))
+        values = self.model_dump(exclude=set(without), exclude_defaults=True)
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -19,6 +19,7 @@ from fedkge.federation.training import Federation
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
+from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
 from fedkge.models import make_scorer
@@ -67,6 +68,7 @@ def start(
     graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
     if len(graphs) != configuration.clients:
         configuration = configuration.model_copy(update={"clients": len(graphs)})
+    configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
     if directory:
@@ -105,6 +107,13 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path)
+
+
+def _with_full_names(configuration: Configuration, names: Sequence[str]) -> Configuration:
+    """With more than ten clients client-0 is called client-00: victim and adversary may be named either way."""
+    short = {f"client-{number}": name for number, name in enumerate(names)}
+    chosen = {key: getattr(configuration, key) for key in ("victim", "adversary")}
+    return configuration.model_copy(update={key: short.get(name, name) for key, name in chosen.items()})
 
 
 def _seeded(configuration: Configuration) -> Configuration:

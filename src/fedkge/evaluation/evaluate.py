@@ -76,6 +76,7 @@ def evaluate(
     graph: Graph,
     split: str = "test",
     *,
+    known: Triples | None = None,
     controls: bool = True,
     seen_only: bool = False,
     sample: int | None = None,
@@ -84,7 +85,7 @@ def evaluate(
     block_bytes: int = BLOCK_BYTES,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Rank a split of the graph, filtered by all true triples, with a model and with the popularity controls.
+    """Rank a split of the graph, filtered by all of its triples or by `known`, with a model and the popularity controls.
 
     All triples of the split are ranked, also those that train could teach nothing about; `seen_only` leaves these
     out, and they are counted in either case. `sample` ranks that many triples at most, chosen at random.
@@ -113,7 +114,7 @@ def evaluate(
         )
     if sample is not None and sample < len(chosen):
         chosen = chosen[np.sort(random.choice(len(chosen), size=sample, replace=False))]
-    known = graph.true_triples
+    known = graph.all_triples if known is None else known
     beside = popularity_controls(graph, random) if controls else {}
     return Evaluation(
         graph=graph,

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from fedkge.federation.run import Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
-from fedkge.graph import Graph, Vocabulary
+from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 
@@ -74,7 +75,7 @@ class Federation:
         return {
             name: Client(
                 name,
-                shard,
+                replace(shard, elsewhere=no_triples()),  # what others hold is for the final judgement, not for a client
                 ClientPlan(self.configuration, seed, number, self._strategy.shared, threads),
                 folder,
                 self._observer.advance,
@@ -165,6 +166,7 @@ class Federation:
             return self.server.evaluate("valid")
         evaluations = self._as_run(self.tensors()).evaluate(
             "valid",
+            as_a_client=True,
             controls=False,
             sample=self.configuration.validation_triples or None,
             threads=self.configuration.threads,

@@ -6,17 +6,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from fedkge.errors import DataError
 from fedkge.graph.folders import read_folder
-from fedkge.graph.graph import SPLITS, Vocabulary
+from fedkge.graph.graph import SPLITS, Graph, Triples, Vocabulary, no_triples
 from fedkge.graph.shards import Shards, client_names, summarise
+from fedkge.graph.streams import decoded_lines
 
 NOTICE = "notice.txt"
 PREFIX = "client-"
+ELSEWHERE = "elsewhere-"
 
 
 def save_shards(shards: Shards, folder: Path) -> None:
     """Write folders client-0, client-1 ...: train.txt, valid.txt, test.txt (names), entities.dict, relations.dict.
+
+    Beside them, for whoever judges the models: elsewhere-client-0.txt ..., true triples that a client does not hold.
 
     >>> from tempfile import TemporaryDirectory
     >>> from fedkge.graph import Graph
@@ -38,9 +44,10 @@ def save_shards(shards: Shards, folder: Path) -> None:
         entities, relations = graph.entities, graph.relations
         _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
         _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
-        for part in SPLITS:
-            if rows := graph.split(part).tolist():
-                _write(target / f"{part}.txt", (f"{entities[h]}\t{relations[r]}\t{entities[t]}" for h, r, t in rows))
+        tables = {target / f"{part}.txt": graph.split(part) for part in SPLITS}
+        for path, triples in {**tables, folder / f"{ELSEWHERE}{name}.txt": graph.elsewhere}.items():
+            if rows := triples.tolist():
+                _write(path, (f"{entities[h]}\t{relations[r]}\t{entities[t]}" for h, r, t in rows))
         if graph.notice:
             _write(target / NOTICE, [graph.notice])
 
@@ -67,6 +74,14 @@ def _client_folders(folder: Path) -> dict[int, Path]:
     return {int(number): path for path, number in found if number.isdecimal()}
 
 
+def _elsewhere(path: Path, graph: Graph) -> Triples:
+    if not path.exists():
+        return no_triples()
+    entity, relation = graph.entities.id_of, graph.relations.id_of
+    rows = (line.split("\t") for _, line in decoded_lines(path))
+    return np.array([(entity(h), relation(r), entity(t)) for h, r, t in rows], dtype=np.int32).reshape(-1, 3)
+
+
 def load_shards(folder: Path) -> Shards:
     """Read what `save_shards` wrote, with the same ids; the triples that were left out are no longer known."""
     numbered = _client_folders(folder)
@@ -77,5 +92,8 @@ def load_shards(folder: Path) -> Shards:
         path = numbered[number]
         notice = path / NOTICE
         text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
-        graphs.append(replace(read_folder(path), name=name, notice=text))
+        graph = read_folder(path)
+        graphs.append(
+            replace(graph, name=name, notice=text, elsewhere=_elsewhere(folder / f"{ELSEWHERE}{name}.txt", graph))
+        )
     return Shards(folder.resolve().name, tuple(graphs), summarise(graphs))
