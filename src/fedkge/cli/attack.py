@@ -11,6 +11,7 @@ import typer
 
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError
+from fedkge.machine import available_cores
 from fedkge.registry import look_up
 
 if TYPE_CHECKING:
@@ -130,9 +131,7 @@ def _designs(text: str, without_canaries: bool) -> tuple[Any, ...]:
 
 
 def _cores(opened: Run) -> int:
-    import os  # noqa: PLC0415
-
-    return opened.configuration.threads or os.cpu_count() or 1
+    return opened.configuration.threads or available_cores()
 
 
 @contextmanager

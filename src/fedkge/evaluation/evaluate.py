@@ -85,7 +85,7 @@ def evaluate(
     block_bytes: int = BLOCK_BYTES,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Rank a split of the graph, filtered by all of its triples or by `known`, with a model and the popularity controls.
+    """Rank a split of the graph, filtered by all its triples or by `known`, with a model and the popularity controls.
 
     All triples of the split are ranked, also those that train could teach nothing about; `seen_only` leaves these
     out, and they are counted in either case. `sample` ranks that many triples at most, chosen at random.

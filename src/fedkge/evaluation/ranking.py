@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from fedkge.evaluation.counting import count_block
 from fedkge.evaluation.queries import Queries, columns, group_queries
 from fedkge.evaluation.ranks import Ranks, rank_metrics
 from fedkge.graph import RELATION, Graph, Side, Triples
+from fedkge.machine import available_cores
 
 BLOCK_BYTES = 16 * 2**20
 """Size of the buffer of scores that each thread fills again and again."""
@@ -175,7 +175,7 @@ def _check_ids(triples: Triples, entities: int, what: str) -> None:
 
 def _workers(threads: int | None) -> int:
     if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return available_cores()
     if threads < 1:
         raise ConfigurationError(f"threads: expected at least 1, got {threads}")
     return threads

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -26,6 +25,7 @@ from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
+from fedkge.machine import available_cores
 from fedkge.models.tables import Table
 
 WATCHED = "both.realistic.mrr"
@@ -55,7 +55,7 @@ class Federation:
         self._record = recorded_rounds(configuration.record, configuration.rounds)
         self._shards = tuple(shards)
         trained = (pool(self._shards),) if self._strategy.pooled else self._shards
-        cores = configuration.threads or os.cpu_count() or 1
+        cores = configuration.threads or available_cores()
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         engine = EmbeddedEngine(self.clients, threads=_workers(cores, len(trained)))
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
@@ -256,7 +256,7 @@ def _workers(cores: int, clients: int) -> int:
     """Threads for the clients. On all cores of the machine twice as many: three clients on two cores then share them
     to the end of the round, where two at a time would leave a core idle while the third trains alone.
     """
-    everything = cores > 1 and cores == (os.cpu_count() or 1)
+    everything = cores > 1 and cores >= available_cores()
     return min(2 * cores if everything else cores, clients)
 
 
