@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedkge.models.comparisons import Comparison
 from fedkge.models.comparisons.dot import DOT
 from fedkge.models.kernel import kernel
-from fedkge.models.scorer import Known, ModelShape
-from fedkge.models.tables import Gradients, Table, Tables
+from fedkge.models.queries import CompiledQueries
+from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _queries(entities, relations, anchors, relation_ids, sign, out):
+def _forward(entities, relations, anchors, relation_ids, sign, out):
     half = out.shape[1] // 2
     for i in range(anchors.shape[0]):
         anchor, relation = anchors[i], relation_ids[i]
@@ -26,7 +24,7 @@ def _queries(entities, relations, anchors, relation_ids, sign, out):
 
 
 @kernel
-def _backward(
+def _reverse(
     entities,
     relations,
     anchors,
@@ -53,7 +51,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class ComplEx:
+class ComplEx(CompiledQueries):
     """Tail query h * r, head query t * conjugate(r), compared by the real inner product; no margin.
 
     A row holds the real parts in its first half and the imaginary parts in its second.
@@ -61,6 +59,9 @@ class ComplEx:
     >>> ComplEx().entity_width(128)
     256
     """
+
+    forward = staticmethod(_forward)
+    reverse = staticmethod(_reverse)
 
     name: str = "ComplEx"
     comparison: Comparison = DOT
@@ -77,24 +78,3 @@ class ComplEx:
     def relation_width(self, dimension: int) -> int:
         """A real and an imaginary part per dimension."""
         return 2 * dimension
-
-    def queries(self, tables: Tables, known: Known) -> Table:
-        """The complex product of the anchor with the relation (conjugated for a missing head)."""
-        out = np.empty((len(known.anchors), tables.entities.shape[1]), dtype=tables.entities.dtype)
-        _queries(tables.entities, tables.relations, known.anchors, known.relations, known.direction, out)
-        return out
-
-    def backward(self, tables: Tables, known: Known, slope: Table, into: Gradients) -> None:
-        """Multiplication by the conjugate of the other factor."""
-        _backward(
-            tables.entities,
-            tables.relations,
-            known.anchors,
-            known.relations,
-            known.direction,
-            slope,
-            into.entities.slots,
-            into.entities.values,
-            into.relations.slots,
-            into.relations.values,
-        )

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedkge.models.comparisons import Comparison
 from fedkge.models.comparisons.dot import DOT
 from fedkge.models.kernel import kernel
-from fedkge.models.scorer import Known, ModelShape
-from fedkge.models.tables import Gradients, Table, Tables
+from fedkge.models.queries import CompiledQueries
+from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _queries(entities, relations, anchors, relation_ids, out):
+def _forward(entities, relations, anchors, relation_ids, _direction, out):
     for i in range(anchors.shape[0]):
         for k in range(out.shape[1]):
             out[i, k] = entities[anchors[i], k] * relations[relation_ids[i], k]
 
 
 @kernel
-def _backward(
+def _reverse(
     entities,
     relations,
     anchors,
     relation_ids,
+    _direction,
     gradient,
     entity_slots,
     entity_gradient,
@@ -41,12 +40,15 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class DistMult:
+class DistMult(CompiledQueries):
     """Query h * r (or t * r: the model is symmetric), compared by inner product; the margin plays no part.
 
     >>> DistMult().relation_width(128)
     128
     """
+
+    forward = staticmethod(_forward)
+    reverse = staticmethod(_reverse)
 
     name: str = "DistMult"
     comparison: Comparison = DOT
@@ -63,23 +65,3 @@ class DistMult:
     def relation_width(self, dimension: int) -> int:
         """One number per dimension."""
         return dimension
-
-    def queries(self, tables: Tables, known: Known) -> Table:
-        """The element-wise product of anchor and relation."""
-        out = np.empty((len(known.anchors), tables.entities.shape[1]), dtype=tables.entities.dtype)
-        _queries(tables.entities, tables.relations, known.anchors, known.relations, out)
-        return out
-
-    def backward(self, tables: Tables, known: Known, slope: Table, into: Gradients) -> None:
-        """Each factor's gradient is the query's times the other factor."""
-        _backward(
-            tables.entities,
-            tables.relations,
-            known.anchors,
-            known.relations,
-            slope,
-            into.entities.slots,
-            into.entities.values,
-            into.relations.slots,
-            into.relations.values,
-        )

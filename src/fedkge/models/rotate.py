@@ -11,12 +11,13 @@ import numpy as np
 from fedkge.models.comparisons import Comparison
 from fedkge.models.comparisons.modulus import MODULUS
 from fedkge.models.kernel import kernel
+from fedkge.models.queries import CompiledQueries
 from fedkge.models.scorer import Known, ModelShape, start_range
-from fedkge.models.tables import Gradients, Table, Tables
+from fedkge.models.tables import Tables
 
 
 @kernel
-def _queries(entities, relations, anchors, relation_ids, scale, out):
+def _forward(entities, relations, anchors, relation_ids, scale, out):
     half = out.shape[1] // 2
     for i in range(anchors.shape[0]):
         anchor, relation = anchors[i], relation_ids[i]
@@ -29,7 +30,7 @@ def _queries(entities, relations, anchors, relation_ids, scale, out):
 
 
 @kernel
-def _backward(
+def _reverse(
     entities,
     relations,
     anchors,
@@ -60,7 +61,7 @@ def _backward(
 
 
 @dataclass(frozen=True)
-class RotatE:
+class RotatE(CompiledQueries):
     """Tail query h turned by the relation's phases, head query t turned back, compared by the sum of moduli.
 
     A relation row p stands for the phases pi * p / `phase_range`, as in the authors' code: the same learning
@@ -69,6 +70,9 @@ class RotatE:
     >>> RotatE().entity_width(128), RotatE().relation_width(128)
     (256, 128)
     """
+
+    forward = staticmethod(_forward)
+    reverse = staticmethod(_reverse)
 
     phase_range: float = 12 / 128
     name: str = "RotatE"
@@ -87,26 +91,6 @@ class RotatE:
         """One phase per dimension."""
         return dimension
 
-    def _scale(self, tables: Tables, known: Known) -> np.floating[Any]:
+    def factor(self, tables: Tables, known: Known) -> np.floating[Any]:
+        """Phases per unit of a relation row, negative to turn back for a missing head."""
         return tables.entities.dtype.type(known.direction * pi / self.phase_range)
-
-    def queries(self, tables: Tables, known: Known) -> Table:
-        """The anchor, turned forward for a missing tail and back for a missing head."""
-        out = np.empty((len(known.anchors), tables.entities.shape[1]), dtype=tables.entities.dtype)
-        _queries(tables.entities, tables.relations, known.anchors, known.relations, self._scale(tables, known), out)
-        return out
-
-    def backward(self, tables: Tables, known: Known, slope: Table, into: Gradients) -> None:
-        """Turn the entity part back; a phase moves along the tangent."""
-        _backward(
-            tables.entities,
-            tables.relations,
-            known.anchors,
-            known.relations,
-            self._scale(tables, known),
-            slope,
-            into.entities.slots,
-            into.entities.values,
-            into.relations.slots,
-            into.relations.values,
-        )

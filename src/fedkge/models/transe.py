@@ -4,43 +4,58 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedkge.errors import ConfigurationError
 from fedkge.models.comparisons import Comparison
 from fedkge.models.comparisons.l1 import L1
 from fedkge.models.comparisons.l2 import L2
 from fedkge.models.kernel import kernel
-from fedkge.models.scorer import Known, ModelShape
-from fedkge.models.tables import Gradients, Table, Tables
+from fedkge.models.queries import CompiledQueries
+from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _queries(entities, relations, anchors, relation_ids, sign, out):
+def _forward(entities, relations, anchors, relation_ids, direction, out):
     for i in range(anchors.shape[0]):
         for k in range(out.shape[1]):
-            out[i, k] = entities[anchors[i], k] + sign * relations[relation_ids[i], k]
+            out[i, k] = entities[anchors[i], k] + direction * relations[relation_ids[i], k]
 
 
 @kernel
-def _backward(anchors, relation_ids, sign, gradient, entity_slots, entity_gradient, relation_slots, relation_gradient):
+def _reverse(  # the rows themselves are not needed: a sum's slope is the same everywhere
+    _entities,
+    _relations,
+    anchors,
+    relation_ids,
+    direction,
+    slope,
+    entity_slots,
+    entity_gradient,
+    relation_slots,
+    relation_gradient,
+):
     for i in range(anchors.shape[0]):
         entity = entity_slots[anchors[i]]
         relation = relation_slots[relation_ids[i]]
-        for k in range(gradient.shape[1]):
-            entity_gradient[entity, k] += gradient[i, k]
-            relation_gradient[relation, k] += sign * gradient[i, k]
+        for k in range(slope.shape[1]):
+            entity_gradient[entity, k] += slope[i, k]
+            relation_gradient[relation, k] += direction * slope[i, k]
 
 
 @dataclass(frozen=True)
-class TransE:
+class TransE(CompiledQueries):
     """Tail query h + r, head query t - r, compared by L1 (`norm` 1, as FedE) or L2 (`norm` 2) distance.
 
+    >>> import numpy as np
+    >>> from fedkge.models.scorer import Known
+    >>> from fedkge.models.tables import Tables
     >>> tables = Tables(np.array([[0.0, 0.0]]), np.array([[1.0, 2.0]]))
     >>> nothing = np.zeros(1, np.int32)
     >>> TransE().queries(tables, Known(nothing, nothing, "tail")).tolist()
     [[1.0, 2.0]]
     """
+
+    forward = staticmethod(_forward)
+    reverse = staticmethod(_reverse)
 
     norm: int = 1
     name: str = "TransE"
@@ -66,22 +81,3 @@ class TransE:
     def relation_width(self, dimension: int) -> int:
         """One number per dimension."""
         return dimension
-
-    def queries(self, tables: Tables, known: Known) -> Table:
-        """h + r for a missing tail, t - r for a missing head."""
-        out = np.empty((len(known.anchors), tables.entities.shape[1]), dtype=tables.entities.dtype)
-        _queries(tables.entities, tables.relations, known.anchors, known.relations, known.direction, out)
-        return out
-
-    def backward(self, tables: Tables, known: Known, slope: Table, into: Gradients) -> None:  # noqa: ARG002
-        """The query is a sum: its gradient goes to both parts."""
-        _backward(
-            known.anchors,
-            known.relations,
-            known.direction,
-            slope,
-            into.entities.slots,
-            into.entities.values,
-            into.relations.slots,
-            into.relations.values,
-        )
