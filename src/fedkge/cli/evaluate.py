@@ -22,6 +22,9 @@ def evaluate(
     run: Annotated[Path, typer.Argument(help="Run directory.")],
     split: Annotated[str, typer.Option(metavar="test|valid", help="Which held-out triples.")] = "test",
     by_relation: Annotated[bool, typer.Option("--by-relation", help="Also one line per relation.")] = False,
+    as_a_client: Annotated[
+        bool, typer.Option("--as-a-client", help="Filter by each client's own triples only, as it would by itself.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
@@ -32,7 +35,7 @@ def evaluate(
         raise ConfigurationError(f"--split: expected test or valid, got {split!r}")
     opened = open_run(run)
     with stderr().status(f"ranking {split} triples"):
-        evaluations = opened.evaluate(split, threads=opened.configuration.threads)
+        evaluations = opened.evaluate(split, as_a_client=as_a_client, threads=opened.configuration.threads)
     if not evaluations:
         raise DataError(f"{run}: no client has {split} triples")
     record = record_of(evaluations)
