@@ -56,6 +56,7 @@ class Configuration(BaseModel):
     )
 
     data: str = Field("demo", description="Named data set, file or folder.")
+    columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
     model: str = Field("transe", description="transe, rotate, distmult or complex.")
     dimension: int = Field(128, ge=1, description="Embedding dimension (complex numbers for RotatE and ComplEx).")
     margin: float = Field(10.0, gt=0, description="Margin of the distance models; also sets the range of start values.")

@@ -19,6 +19,7 @@ from fedkge.federation.training import Federation
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
+from fedkge.graph.readers import parse_columns
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
@@ -155,7 +156,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
                 f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
             )
         return shards
-    graph = load(data) if isinstance(data, str) else data
+    graph = load(data, columns=parse_columns(configuration.columns)) if isinstance(data, str) else data
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 

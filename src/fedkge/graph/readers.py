@@ -170,6 +170,20 @@ def _strings(values: Any, place: str, first_row: int) -> list[str]:
     return filled
 
 
+def parse_columns(text: str) -> Columns | None:
+    """Column names as options give them, or None for none.
+
+    >>> parse_columns("who,does,whom"), parse_columns("")
+    (('who', 'does', 'whom'), None)
+    """
+    if not text:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 3 or not all(names) or len(set(names)) != 3:
+        raise ConfigurationError(f"columns: expected three different names like head,relation,tail; got {text!r}")
+    return names[0], names[1], names[2]
+
+
 def find_columns(header: Sequence[str], columns: Columns | None, place: str) -> tuple[int, int, int]:
     """Where head, relation and tail stand: by the chosen names exactly, else by the usual names in any case.
 
@@ -183,7 +197,7 @@ def find_columns(header: Sequence[str], columns: Columns | None, place: str) -> 
             return head, relation, tail
     expected = " or ".join("/".join(candidate) for candidate in ((columns,) if columns else KNOWN_COLUMNS))
     close = [name for wanted in columns or () for name in near(wanted, header, most=1) if wanted not in header]
-    hint = f"did you mean {', '.join(close)}?" if close else "rename them, or in Python load(path, columns=(...))"
+    hint = f"did you mean {', '.join(close)}?" if close else "name them with --columns HEAD,RELATION,TAIL"
     raise DataError(f"{place}: expected the columns {expected}, each once; got {', '.join(header)!r}: {hint}")
 
 
