@@ -29,7 +29,7 @@ QUIET = 0.1
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def federation(model: str, shards: Shards, threads: int) -> Federation:
+def federation(model: str, shards: Shards, threads: int, batch_size: int) -> Federation:
     """Three clients that train one epoch per round with shared negatives, without evaluation or disk."""
     configuration = parse(
         {
@@ -38,6 +38,7 @@ def federation(model: str, shards: Shards, threads: int) -> Federation:
             "model": model,
             "rounds": 1000,
             "local_epochs": 1,
+            "batch_size": batch_size,
             "evaluate_every": 0,
             "seed": 7,
             "threads": threads,
@@ -72,9 +73,11 @@ def wait_for_quiet(until: float) -> None:
             return
 
 
-def measure(model: str, shards: Shards, repeats: int, rounds: int, patience_seconds: float) -> dict[str, Any]:
+def measure(
+    model: str, shards: Shards, repeats: int, rounds: int, patience_seconds: float, batch_size: int
+) -> dict[str, Any]:
     """Pairs of one and two threads in turns, until enough were measured on a quiet machine or patience ends."""
-    running = {threads: federation(model, shards, threads) for threads in (1, 2)}
+    running = {threads: federation(model, shards, threads, batch_size) for threads in (1, 2)}
     for warm_up in running.values():
         timed_rounds(warm_up, 1)
     until = time.perf_counter() + patience_seconds
@@ -105,12 +108,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=1, help="rounds per measurement")
+    parser.add_argument("--batch-size", type=int, default=64, help="larger batches spend less time under Python's lock")
     parser.add_argument("--patience", type=float, default=300, help="seconds to wait for quiet moments, per model")
     parser.add_argument("--no-save", action="store_true", help="do not write results/parallel.json")
     options = parser.parse_args(arguments)
     shards = split(load(DATA), CLIENTS, "entity", seed=7)
     results = {
-        model: measure(model, shards, options.repeats, options.rounds, options.patience) for model in options.models
+        model: measure(model, shards, options.repeats, options.rounds, options.patience, options.batch_size)
+        for model in options.models
     }
     show(
         f"{CLIENTS} clients of {DATA} on two cores against one: triples per second",
