@@ -41,8 +41,9 @@ class Trainer:
         self.negatives = negatives
         self.options = options
         self.steps = 0
-        self.reset_optimisers()
-        tables = embedding.tables
+        tables, rate = embedding.tables, options.learning_rate
+        self.entity_optimiser: Optimiser = make_optimiser(options.optimiser, tables.entities, rate)
+        self.relation_optimiser: Optimiser = make_optimiser(options.optimiser, tables.relations, rate)
         groups = -(-options.batch_size // negatives.group_size)
         entity_rows = 2 * options.batch_size + groups * negatives.count
         self._gradients = Gradients(
@@ -51,10 +52,10 @@ class Trainer:
         )
 
     def reset_optimisers(self) -> None:
-        """Forget all optimiser state, as FedE does at the start of each round."""
-        tables, options = self.embedding.tables, self.options
-        self.entity_optimiser: Optimiser = make_optimiser(options.optimiser, tables.entities, options.learning_rate)
-        self.relation_optimiser: Optimiser = make_optimiser(options.optimiser, tables.relations, options.learning_rate)
+        """Forget all optimiser state, as FedE does at the start of each round; all of it begins at zero."""
+        for optimiser in (self.entity_optimiser, self.relation_optimiser):
+            for array in optimiser.state().values():
+                array.fill(0)
 
     def set_rate(self, rate: float) -> None:
         """Learn at this rate from now on; optimiser state stays."""
