@@ -59,6 +59,17 @@ def table_of(sight: Sight, piece: Piece) -> Table:
     return table
 
 
+def movements(
+    view: View, attack: str, triples: Triples, source: RelationSource
+) -> Iterator[tuple[Table, Table, Table]]:
+    """Of every round in which the victim took part: the rows it was sent, its upload, and relation rows."""
+    for sight in sights_with(view, attack, "sent", "upload"):
+        sent, upload = table_of(sight, "sent"), table_of(sight, "upload")
+        for table in (sent, upload):
+            require_known(table, triples, attack)
+        yield sent, upload, source(view, sight)
+
+
 def known_rows(table: Table) -> NDArray[np.bool_]:
     """Which rows the adversary knows.
 

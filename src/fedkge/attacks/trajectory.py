@@ -11,11 +11,9 @@ from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
     Scores,
+    movements,
     relations_from_auxiliary,
-    require_known,
     score_under,
-    sights_with,
-    table_of,
     worst_where_unknown,
 )
 from fedkge.attacks.view import View
@@ -37,11 +35,7 @@ class Trajectory:
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from all rounds in which the victim took part."""
         total, heard = np.zeros(len(triples)), np.zeros(len(triples), dtype=bool)
-        for sight in sights_with(view, self.name, "sent", "upload"):
-            sent, upload = table_of(sight, "sent"), table_of(sight, "upload")
-            for table in (sent, upload):
-                require_known(table, triples, self.name)
-            relations = self.relations(view, sight)
+        for sent, upload, relations in movements(view, self.name, triples, self.relations):
             gain = score_under(view.scorer, upload, relations, triples)
             gain -= score_under(view.scorer, sent, relations, triples)
             heard |= ~np.isnan(gain)

@@ -15,11 +15,9 @@ from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
     Scores,
+    movements,
     relation_is_known,
     relations_from_auxiliary,
-    require_known,
-    sights_with,
-    table_of,
     worst_where_unknown,
 )
 from fedkge.attacks.view import View
@@ -86,11 +84,7 @@ class UploadDifference:
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from all rounds in which the victim took part."""
         total, heard = np.zeros(len(triples)), np.zeros(len(triples), dtype=bool)
-        for sight in sights_with(view, self.name, "sent", "upload"):
-            sent, upload = table_of(sight, "sent"), table_of(sight, "upload")
-            for table in (sent, upload):
-                require_known(table, triples, self.name)
-            relations = self.relations(view, sight)
+        for sent, upload, relations in movements(view, self.name, triples, self.relations):
             able = relation_is_known(relations, triples)
             total[able] += self._match(view.scorer, sent, upload, relations, triples[able])
             heard |= able

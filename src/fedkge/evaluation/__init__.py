@@ -1,7 +1,7 @@
 """Filtered ranking on both sides, and the popularity control that every utility number stands beside."""
 
 from fedkge.evaluation.candidates import CandidateScorer
-from fedkge.evaluation.evaluate import Evaluation, evaluate, popularity_controls, unseen_in_train
+from fedkge.evaluation.evaluate import Evaluation, evaluate, popularity_controls
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import Ranking, RelationMetrics, rank
 from fedkge.evaluation.ranks import Ranks, rank_metrics
@@ -17,5 +17,4 @@ __all__ = [
     "popularity_controls",
     "rank",
     "rank_metrics",
-    "unseen_in_train",
 ]

@@ -12,7 +12,8 @@ from fedkge.errors import DataError
 from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import BLOCK_BYTES, Progress, Ranking, rank
-from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples
+from fedkge.graph import Graph, Triples
+from fedkge.graph.summary import unseen_in_train
 
 CONTROL_EPSILON = 1.0
 POPULARITY = "popularity"
@@ -41,22 +42,6 @@ class Evaluation:
     def table(self, model: str = "model") -> dict[str, dict[str, float]]:
         """One row of metrics for the model and one for each control, by name."""
         return {model: self.metrics(), **{name: ranking.metrics() for name, ranking in self.controls.items()}}
-
-
-def unseen_in_train(graph: Graph, triples: Triples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which triples have an entity or a relation that no train triple has.
-
-    >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "new")])
-    >>> unseen_in_train(graph, graph.test).tolist()
-    [False, True]
-    """
-    entity_seen = np.zeros(len(graph.entities), dtype=np.bool_)
-    entity_seen[graph.train[:, HEAD]] = True
-    entity_seen[graph.train[:, TAIL]] = True
-    relation_seen = np.zeros(len(graph.relations), dtype=np.bool_)
-    relation_seen[graph.train[:, RELATION]] = True
-    seen = entity_seen[triples[:, HEAD]] & relation_seen[triples[:, RELATION]] & entity_seen[triples[:, TAIL]]
-    return ~seen
 
 
 def popularity_controls(graph: Graph, generator: np.random.Generator) -> Mapping[str, Popularity]:

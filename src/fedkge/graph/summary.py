@@ -76,16 +76,23 @@ def unseen_counts(graph: Graph) -> dict[str, int]:
     >>> unseen_counts(Graph.from_names("tiny", [("a", "r", "b")], valid=[("a", "r", "c"), ("b", "r", "a")]))
     {'valid': 1, 'test': 0}
     """
-    known_entities = np.zeros(len(graph.entities), dtype=bool)
-    known_entities[graph.train[:, [HEAD, TAIL]]] = True
-    known_relations = np.zeros(len(graph.relations), dtype=bool)
-    known_relations[graph.train[:, RELATION]] = True
-    counts = {}
-    for split in SPLITS[1:]:
-        heads, relations, tails = graph.split(split).T
-        seen = known_entities[heads] & known_relations[relations] & known_entities[tails]
-        counts[split] = int((~seen).sum())
-    return counts
+    return {split: int(unseen_in_train(graph, graph.split(split)).sum()) for split in SPLITS[1:]}
+
+
+def unseen_in_train(graph: Graph, triples: Triples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which triples have an entity or a relation that no train triple has.
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "new")])
+    >>> unseen_in_train(graph, graph.test).tolist()
+    [False, True]
+    """
+    entity_seen = np.zeros(len(graph.entities), dtype=np.bool_)
+    entity_seen[graph.train[:, HEAD]] = True
+    entity_seen[graph.train[:, TAIL]] = True
+    relation_seen = np.zeros(len(graph.relations), dtype=np.bool_)
+    relation_seen[graph.train[:, RELATION]] = True
+    seen = entity_seen[triples[:, HEAD]] & relation_seen[triples[:, RELATION]] & entity_seen[triples[:, TAIL]]
+    return ~seen
 
 
 def _also_in_train(graph: Graph) -> dict[str, int]:
