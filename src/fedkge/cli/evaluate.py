@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, stderr, stdout, weighted
+from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, stderr, stdout
 from fedkge.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -68,19 +68,23 @@ def record_of(evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
         }
         for name, evaluation in evaluations.items()
     }
+    from fedkge.evaluation import weighted_metrics  # noqa: PLC0415 (heavy)
+
     parts = [(len(evaluation.ranking), evaluation.metrics()) for evaluation in evaluations.values()]
-    return {**weighted(parts), "clients": clients}
+    return {**weighted_metrics(parts), "clients": clients}
 
 
 def _by_relation(evaluations: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
     """One row per relation, the most frequent first; clients weighted by their triples."""
+    from fedkge.evaluation import weighted_metrics  # noqa: PLC0415 (heavy)
+
     parts: dict[str, list[tuple[int, dict[str, float]]]] = defaultdict(list)
     for evaluation in evaluations.values():
         for row in evaluation.ranking.by_relation(evaluation.graph):
             numbers = {"tail_mrr": row.tail_mrr, "head_mrr": row.head_mrr, "both_mrr": row.both_mrr}
             parts[row.relation].append((row.triples, numbers))
     rows = [
-        {"relation": relation, "triples": sum(count for count, _ in found), **weighted(found)}
+        {"relation": relation, "triples": sum(count for count, _ in found), **weighted_metrics(found)}
         for relation, found in parts.items()
     ]
     return sorted(rows, key=lambda row: -row["triples"])

@@ -89,19 +89,10 @@ def grid(
     return Group(Text(printable(title), style="bold"), table, "") if title else Group(table, "")
 
 
-def weighted(parts: Sequence[tuple[int, Metrics]]) -> dict[str, float]:
-    """The mean of metrics, each weighted by its number of triples.
-
-    >>> weighted([(1, {"mrr": 0.0}), (3, {"mrr": 1.0})])
-    {'mrr': 0.75}
-    """
-    total = sum(triples for triples, _ in parts)
-    keys = parts[0][1] if parts else ()
-    return {key: sum(triples * metrics[key] for triples, metrics in parts) / total for key in keys}
-
-
 def metric_rows(record: Mapping[str, Any], label: str, *, each: bool = True) -> list[tuple[str, int, Metrics]]:
     """(name, triples, metrics) of a metrics.jsonl line: all clients, each client, the controls."""
+    from fedkge.evaluation import weighted_metrics  # noqa: PLC0415 (heavy)
+
     clients: Mapping[str, Mapping[str, Any]] = record["clients"]
     total = sum(int(part["triples"]) for part in clients.values())
     rows: list[tuple[str, int, Metrics]] = [(label, total, record)]
@@ -110,7 +101,7 @@ def metric_rows(record: Mapping[str, Any], label: str, *, each: bool = True) -> 
     names = next(iter(clients.values()))["controls"] if clients else ()
     for name in names:
         parts = [(int(part["triples"]), part["controls"][name]) for part in clients.values()]
-        rows.append((name, total, weighted(parts)))
+        rows.append((name, total, weighted_metrics(parts)))
     return rows
 
 

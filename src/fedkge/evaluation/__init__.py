@@ -4,7 +4,7 @@ from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.evaluate import Evaluation, evaluate, popularity_controls
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import Ranking, RelationMetrics, rank
-from fedkge.evaluation.ranks import Ranks, rank_metrics
+from fedkge.evaluation.ranks import Ranks, rank_metrics, weighted_metrics
 
 __all__ = [
     "CandidateScorer",
@@ -17,4 +17,5 @@ __all__ = [
     "popularity_controls",
     "rank",
     "rank_metrics",
+    "weighted_metrics",
 ]

@@ -7,7 +7,7 @@ reports the realistic one: a model that gives every candidate the same score the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,3 +109,14 @@ def rank_metrics(ranks: Ranks) -> dict[str, float]:
         "amri": adjusted_mean_rank_index(ranks),
         **{f"hits_at_{k}": hits_at(ranks, k) for k in HITS},
     }
+
+
+def weighted_metrics(parts: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, float]:
+    """The mean of metrics, each weighted by its number of triples.
+
+    >>> weighted_metrics([(1, {"mrr": 0.0}), (3, {"mrr": 1.0})])
+    {'mrr': 0.75}
+    """
+    total = sum(triples for triples, _ in parts)
+    keys = parts[0][1] if parts else ()
+    return {key: sum(triples * metrics[key] for triples, metrics in parts) / total for key in keys}

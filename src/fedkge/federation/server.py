@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedkge.errors import FedkgeError, NumericalError, RunError
+from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Index, average, covers, excess, misfit
 from fedkge.federation.messages import (
     Engine,
@@ -228,6 +229,4 @@ def weighted_mean(scores: Mapping[str, Scores]) -> dict[str, float]:
     >>> weighted_mean({"a": Scores(1, {"mrr": 0.0}), "b": Scores(3, {"mrr": 1.0})})
     {'mrr': 0.75}
     """
-    total = sum(score.triples for score in scores.values())
-    keys = next(iter(scores.values())).metrics if scores else ()
-    return {key: sum(score.triples * score.metrics[key] for score in scores.values()) / total for key in keys}
+    return weighted_metrics([(score.triples, score.metrics) for score in scores.values()])
