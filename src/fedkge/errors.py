@@ -44,3 +44,9 @@ class NumericalError(FedkgeError):
     """A score, a loss or an embedding is not finite, or has grown out of all bounds."""
 
     exit_code = 7
+
+
+class PrivacyError(FedkgeError):
+    """A privacy promise cannot be kept, or a plan would break one; nothing was released."""
+
+    exit_code = 8

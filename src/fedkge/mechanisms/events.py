@@ -1,0 +1,134 @@
+"""What a mechanism costs, as values: an accountant needs nothing else, and a ledger writes nothing else.
+
+Every number is a Python float (dp-accounting counts only the first of several Gaussians when one is an integer or a
+float32), which `Charge` and the events see to themselves. Neighbours differ by one triple; sampling is Poisson.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeAlias
+
+from fedkge.errors import ConfigurationError
+
+
+class _Numbers:
+    """Turns every field of a frozen dataclass into a Python float, and refuses what is not a positive number."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            number = float(getattr(self, field.name))
+            if not 0 < number < float("inf"):
+                raise ConfigurationError(f"{type(self).__name__}: expected {field.name} above 0, got {number}")
+            object.__setattr__(self, field.name, number)
+        if getattr(self, "rate", 1.0) > 1:
+            raise ConfigurationError(f"{type(self).__name__}: expected a sampling rate of at most 1, got {self.rate}")  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Gaussian(_Numbers):
+    """One Gaussian release over the whole data; `multiplier` is its deviation over its sensitivity."""
+
+    multiplier: float
+
+
+@dataclass(frozen=True)
+class SampledGaussian(_Numbers):
+    """A Gaussian release over a Poisson sample at `rate`: one step of DPSGD (docs/proofs/dense.md)."""
+
+    rate: float
+    multiplier: float
+
+
+@dataclass(frozen=True)
+class SampledPair(_Numbers):
+    """Two Gaussian releases over one and the same Poisson sample: selection, then gradient (docs/proofs/adafest.md).
+
+    >>> round(SampledPair(0.1, selection=2, gradient=2).multiplier, 4)
+    1.4142
+    """
+
+    rate: float
+    selection: float
+    gradient: float
+
+    @property
+    def multiplier(self) -> float:
+        """The one Gaussian that dominates the pair; it is amplified once."""
+        return float((self.selection**-2 + self.gradient**-2) ** -0.5)
+
+
+@dataclass(frozen=True)
+class SampledTest(_Numbers):
+    """Propose, test, release over one Poisson sample, with sound constants (docs/proofs/ptr.md).
+
+    `gap` is sigma_r of the private arg max, `test` sigma_p, `gradient` sigma, `failure` delta_t. Charged in full
+    whether the test passes or not.
+    """
+
+    rate: float
+    gap: float
+    test: float
+    gradient: float
+    failure: float
+
+
+@dataclass(frozen=True)
+class PublishedTest(_Numbers):
+    """The same step by the formulas that the paper prints, which are not sound: only to reproduce its numbers.
+
+    `passed` counts the steps of this charge whose test passed, as a share between 0 (none) and 1 (all).
+    """
+
+    rate: float
+    gap: float
+    test: float
+    gradient: float
+    failure: float
+    passed: float
+
+    def __post_init__(self) -> None:
+        share = float(self.passed)
+        if not 0 <= share <= 1:
+            raise ConfigurationError(f"PublishedTest: expected a share of passed tests from 0 to 1, got {share}")
+        object.__setattr__(self, "passed", share or 1.0)
+        _Numbers.__post_init__(self)
+        object.__setattr__(self, "passed", share)
+
+
+Event: TypeAlias = Gaussian | SampledGaussian | SampledPair | SampledTest | PublishedTest
+EVENTS: dict[str, type[Any]] = {
+    "gaussian": Gaussian,
+    "sampled-gaussian": SampledGaussian,
+    "sampled-pair": SampledPair,
+    "sampled-test": SampledTest,
+    "published-test": PublishedTest,
+}
+
+
+@dataclass(frozen=True)
+class Charge:
+    """So many times the same event.
+
+    >>> charge = Charge(SampledGaussian(rate=0.1, multiplier=1), steps=3)
+    >>> Charge.of_record(charge.record()) == charge
+    True
+    """
+
+    event: Event
+    steps: int = 1
+
+    def record(self) -> dict[str, Any]:
+        """The charge as plain values, for JSON."""
+        kind = next(name for name, event in EVENTS.items() if type(self.event) is event)
+        return {"event": kind, **asdict(self.event), "steps": self.steps}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Charge:
+        """The charge that `record` was made from."""
+        values = dict(record)
+        kind, steps = values.pop("event"), values.pop("steps")
+        if kind not in EVENTS:
+            raise ConfigurationError(f"unknown privacy event {kind!r}: known are {', '.join(EVENTS)}")
+        return cls(EVENTS[kind](**values), int(steps))
