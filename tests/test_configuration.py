@@ -4,11 +4,11 @@ import tomllib
 from typing import Any, get_args
 
 import pytest
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import Configuration, parse, read_toml, restore
 from fedkge.errors import ConfigurationError
 
 FIELDS = Configuration.model_fields
@@ -21,6 +21,7 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
     low = next((limit.ge for limit in limits if isinstance(limit, Ge)), None)
     above = next((limit.gt for limit in limits if isinstance(limit, Gt)), None)
     high = next((limit.le for limit in limits if isinstance(limit, Le)), None)
+    below = next((limit.lt for limit in limits if isinstance(limit, Lt)), None)
     if kind is bool:
         return st.booleans()
     if kind is str:
@@ -29,7 +30,10 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
         return st.integers(low, high if high is not None else 2**63 - 1)
     if kind is float or kind == float | None:
         bottom = above if above is not None else low
-        return st.floats(bottom, high, exclude_min=above is not None, allow_infinity=False)
+        top = below if below is not None else high
+        return st.floats(
+            bottom, top, exclude_min=above is not None, exclude_max=below is not None, allow_infinity=False
+        )
     return st.sampled_from(get_args(kind))
 
 
@@ -40,7 +44,7 @@ CONFIGURATIONS = st.fixed_dictionaries({}, optional={name: values_of(name) for n
 
 @given(CONFIGURATIONS)
 def test_toml_round_trip(configuration):
-    again = parse(tomllib.loads(configuration.to_toml()))
+    again = restore(tomllib.loads(configuration.to_toml()))
     assert again == configuration
     assert again.digest == configuration.digest
 
@@ -59,6 +63,7 @@ def test_the_digest_ignores_threads_and_nothing_else(configuration, name, data):
 def test_hyphens_and_underscores_mean_the_same(data):
     name = data.draw(st.sampled_from(sorted(field for field in FIELDS if "_" in field)))
     value = data.draw(values_of(name))
+    assert restore({name: value}) == restore({name.replace("_", "-"): value})
     assert parse({name: value}) == parse({name.replace("_", "-"): value})
 
 

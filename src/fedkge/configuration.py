@@ -16,6 +16,7 @@ from typing import Any, Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fedkge.defences import with_defence
 from fedkge.errors import ConfigurationError
 from fedkge.registry import near
 
@@ -90,6 +91,41 @@ class Configuration(BaseModel):
     temperature: float = Field(1.0, ge=0, description="Self-adversarial temperature; 0 weighs negatives alike.")
     regularisation: float = Field(0.0, ge=0, description="Weight of the squared norms of each positive triple's rows.")
 
+    defence: str = Field(
+        "none", description="none, recommended, dpsgd, dp-flames or dp-flames-adaptive; --epsilon alone: recommended."
+    )
+    epsilon: float | None = Field(
+        None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
+    )
+    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the budget does not cover, as in (epsilon, delta).")
+    noise: float | None = Field(
+        None, gt=0, description="Noise multiplier sigma; without it the noise that --epsilon needs for all rounds."
+    )
+    clip: float = Field(1.2, gt=0, description="C1: longest gradient of one triple over all of its rows.")
+    row_clip: float | None = Field(None, gt=0, description="C2: longest entity row in the gradient of one triple.")
+    normalise: bool = Field(False, description="Stretch short gradients to C1 too: for models with tiny gradients.")
+    private_negatives: Literal["inside", "public"] = Field(
+        "inside", description="Corruptions inside the clipped gradient of each triple, or of public (head, relation)s."
+    )
+    public_graph: str = Field("", description="Graph whose (head, relation)s are public negatives; else uniform ones.")
+    selection: str = Field("dense", description="Rows that get gradient and noise: dense, adafest, fest, ptr, ...")
+    selection_share: float = Field(0.2, gt=0, lt=1, description="Share of the privacy cost that pays for selection.")
+    selection_threshold: float = Field(2.0, description="Adafest and fest: keep rows whose noisy count reaches this.")
+    test_failure: float = Field(1e-8, gt=0, lt=1, description="Ptr: chance per step that the test wrongly passes.")
+    noise_schedule: Literal["constant", "decay", "validation"] = Field(
+        "constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
+    )
+    noise_decay: float = Field(0.95, gt=0, le=1, description="Factor by which the noise falls (eta).")
+    least_gain: float = Field(1e-3, ge=0, description="Schedule `validation`: MRR gain below which it falls (Delta).")
+    public_validation: str = Field("", description="Schedule `validation`: graph whose public triples are ranked.")
+    public_triples: int = Field(
+        0, ge=0, description="Public number of triples per client; 0 makes each client's exact number public."
+    )
+    accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
+    noise_seed: int | None = Field(
+        None, ge=0, description="Research seed of the noise: repeatable, and therefore NOT private."
+    )
+
     evaluate_every: int = Field(5, ge=0, description="Validate every so many rounds; 0 only ranks at the end.")
     validation_triples: int = Field(0, ge=0, description="Validate on a fixed sample of this size; 0 takes all.")
     patience: int = Field(0, ge=0, description="Stop after so many validations without a better MRR; 0 never stops.")
@@ -131,25 +167,35 @@ class Configuration(BaseModel):
 
 
 def parse(values: Mapping[str, Any]) -> Configuration:
-    """A configuration from keys and values; an unknown key is an error that names the nearest.
+    """A configuration from keys and values, completed by their defence; an unknown key is an error that names the
+    nearest.
 
     >>> parse({"batch-size": 32}).batch_size
     32
     """
-    known = {kebab(name) for name in Configuration.model_fields}
-    for key in values:
-        if kebab(key) not in known:
-            close = near(kebab(key), known)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known))}"
-            raise ConfigurationError(f"unknown configuration key {key!r}: {hint}")
+    return restore(with_defence({kebab(key): value for key, value in _known(values).items()}))
+
+
+def restore(values: Mapping[str, Any]) -> Configuration:
+    """The configuration that was saved as these keys and values, exactly as it was."""
     try:
-        return Configuration.model_validate({kebab(key): value for key, value in values.items()})
+        return Configuration.model_validate({kebab(key): value for key, value in _known(values).items()})
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r}"
             for item in error.errors()
         )
         raise ConfigurationError(f"configuration: {problems}") from error
+
+
+def _known(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = {kebab(name) for name in Configuration.model_fields}
+    for key in values:
+        if kebab(key) not in known:
+            close = near(kebab(key), known)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known))}"
+            raise ConfigurationError(f"unknown configuration key {key!r}: {hint}")
+    return values
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ FIRST_OF_PANEL = {
     "data": "Data and model",
     "clients": "Federation",
     "rounds": "Training",
+    "defence": "Privacy",
     "evaluate_every": "Validation and record",
     "canaries": "Attacks",
     "seed": "Seed, threads and start",

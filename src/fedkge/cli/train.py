@@ -17,7 +17,7 @@ from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
 from fedkge.cli.tables import cost_line, metric_rows, metric_table, print_json, say, shard_table, stdout
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import Configuration, parse, read_toml, restore
 from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _new_path(configuration: Configuration) -> Path:
 
 
 def _check_same(path: Path, given: Mapping[str, Any]) -> None:
-    saved = parse(read_toml(path / "config.toml")).model_dump(by_alias=True)
+    saved = restore(read_toml(path / "config.toml")).model_dump(by_alias=True)
     for key, value in parse(given).model_dump(by_alias=True).items():
         if key in given and key != "threads" and value != saved[key]:
             raise ConfigurationError(

@@ -23,7 +23,7 @@ import tomlkit
 from numpy.typing import NDArray
 
 from fedkge import __version__
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import Configuration, read_toml, restore
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
@@ -183,7 +183,7 @@ class RunDirectory:
         path = self.path / CONFIG
         if not path.exists():
             raise RunError(f"{self.path}: no run here (expected {CONFIG}); start one with `fedkge train --out`")
-        configuration = parse(read_toml(path))
+        configuration = restore(read_toml(path))
         provenance: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("provenance", {})
         return configuration, provenance
 
