@@ -133,6 +133,12 @@ class Configuration(BaseModel):
     canaries: int = Field(
         0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."
     )
+    canary_coins: Literal["half", "independent", "seeded"] = Field(
+        "half", description="Who is put there: a fixed half; or, for an audit, one system coin each, or a seeded one."
+    )
+    canary_source: Literal["shared", "victim", "rare"] = Field(
+        "shared", description="Names of canaries: those that victim and adversary share, the victim's, its rare ones."
+    )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")
     seed: int | None = Field(None, ge=0, description="Research seed; without one it is drawn and saved with the run.")

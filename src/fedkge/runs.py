@@ -168,7 +168,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
             f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
-    graphs, canaries = insert_canaries(given, configuration)
+    graphs, canaries = insert_canaries(given, configuration, directory.path)
     expected, found = str(provenance.get("data")), data_digest(graphs)
     if expected != found:
         raise RunError(

@@ -1,30 +1,44 @@
-"""Canaries: random triples that nobody holds, half of which go into the victim's training data (design C)."""
+"""Canaries: random triples that nobody holds, some of which go into the victim's training data.
+
+half         exactly half of them, by the run's seed: the paper's experiment (design C).
+independent  one fair coin each, from the operating system: what an audit's proof needs. Nothing derives these coins
+             again; the auditor's file beside the run is the only place that has them.
+seeded       one fair coin each, from the run's seed: repeatable, and therefore known to whoever knows the seed.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fedkge.attacks.target_files import write_targets
-from fedkge.attacks.targets import Targets, draw_canaries, pool_of
+from fedkge.attacks.target_files import read_targets, write_targets
+from fedkge.attacks.targets import Bits, Pool, Targets, draw_canaries, pool_of
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError
+from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.run import client_names
-from fedkge.graph import Graph, Triples, Vocabulary
+from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary
 
 CANARIES = "canaries.jsonl"
 CALIBRATION_SHARE = 0.2
 """So many more canaries, relative to those attacked, on which thresholds are calibrated."""
 
+RARE_ENTITIES, RARE_RELATIONS = 0.1, 0.25
+
 STREAM = 7_777
 """Keeps the canaries' random stream apart from the parties' streams of the same seed."""
 
 
-def insert_canaries(shards: Sequence[Graph], configuration: Configuration) -> tuple[tuple[Graph, ...], Targets | None]:
-    """The shards with the members among the canaries in the victim's train, and all canaries; by the run's seed."""
+def insert_canaries(
+    shards: Sequence[Graph], configuration: Configuration, kept: Path | None = None
+) -> tuple[tuple[Graph, ...], Targets | None]:
+    """The shards with the members among the canaries in the victim's train, and all canaries.
+
+    `kept` is the directory of a run that has begun: coins of the operating system are read there and never redrawn.
+    """
     if configuration.canaries == 0:
         return tuple(shards), None
     names = client_names(len(shards))
@@ -33,13 +47,61 @@ def insert_canaries(shards: Sequence[Graph], configuration: Configuration) -> tu
         raise ConfigurationError(f"victim and adversary are both {configuration.victim}: choose two clients")
     entities = Vocabulary.union([shard.entities for shard in shards])
     relations = Vocabulary.union([shard.relations for shard in shards])
-    pool = pool_of(shards[victim], shards[adversary], shards, entities, relations)
-    random = np.random.default_rng(np.random.SeedSequence(configuration.seed or 0, spawn_key=(STREAM,)))
-    calibration = 2 * round(CALIBRATION_SHARE * configuration.canaries / 2)
-    canaries = draw_canaries(pool, random, configuration.canaries, calibration=calibration)
+    if kept is not None and configuration.canary_coins == "independent":
+        canaries = _read_canaries(kept, entities, relations)
+    else:
+        other = shards[adversary] if configuration.canary_source == "shared" else None
+        pool = pool_of(shards[victim], other, shards, entities, relations)
+        canaries = _draw(rare_part(pool) if configuration.canary_source == "rare" else pool, configuration)
     changed = list(shards)
     changed[victim] = with_triples(shards[victim], canaries.inserted, entities, relations)
     return tuple(changed), canaries
+
+
+def _draw(pool: Pool, configuration: Configuration) -> Targets:
+    """The triples by the run's seed, who is a member by the rule of `canary_coins`."""
+    random = np.random.default_rng(np.random.SeedSequence(configuration.seed or 0, spawn_key=(STREAM,)))
+    if configuration.canary_coins == "half":
+        calibration = 2 * round(CALIBRATION_SHARE * configuration.canaries / 2)
+        return draw_canaries(pool, random, configuration.canaries, calibration=calibration)
+    canaries = draw_canaries(pool, random, configuration.canaries, "coins")
+    if configuration.canary_coins == "seeded":
+        return canaries
+    return replace(canaries, members=system_coins(configuration.canaries))
+
+
+def system_coins(count: int) -> Bits:
+    """Independent fair coins from the operating system.
+
+    >>> coins = system_coins(12)
+    >>> len(coins), coins.dtype.name
+    (12, 'bool')
+    """
+    flips = np.frombuffer(secrets.token_bytes(-(-count // 8)), dtype=np.uint8)
+    return np.unpackbits(flips)[:count].astype(np.bool_)
+
+
+def rare_part(pool: Pool) -> Pool:
+    """The pool with only the victim's rare names: what is seen once is remembered best.
+
+    Entities of degree 1 in the victim's train (or its tenth of lowest degree, where that reaches higher), and the
+    quarter of its relations with the fewest triples.
+    """
+    ends, used = pool.fitting[:, [HEAD, TAIL]].ravel(), pool.fitting[:, RELATION]
+    degree = np.bincount(ends, minlength=pool.sizes[0])[pool.entities]
+    frequency = np.bincount(used, minlength=pool.sizes[1])[pool.relations]
+    low = max(1.0, float(np.quantile(degree, RARE_ENTITIES)))
+    few = max(1.0, float(np.quantile(frequency, RARE_RELATIONS)))
+    return replace(pool, entities=pool.entities[degree <= low], relations=pool.relations[frequency <= few])
+
+
+def _read_canaries(run: Path, entities: Vocabulary, relations: Vocabulary) -> Targets:
+    if not (run / CANARIES).exists():
+        raise RunError(
+            f"{run / CANARIES}: missing, and the coins of an audit are nowhere else, so nobody can tell what the run "
+            "was trained on; restore the file from a copy, or start a new run"
+        )
+    return read_targets(run / CANARIES, entities, relations)
 
 
 def keep_canaries(run: Path, canaries: Targets | None, shards: Sequence[Graph]) -> None:
