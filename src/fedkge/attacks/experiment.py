@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fedkge.attacks import ATTACKS, check, make_attack
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
+from fedkge.attacks.exposed import write_exposed
 from fedkge.attacks.fork import ForkedSeat
 from fedkge.attacks.lira import offline, online
 from fedkge.attacks.recorded import recorded_view, shard_of
@@ -127,14 +128,18 @@ def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None
     jobs = list(_jobs(plan, views))
     everything = np.concatenate([target.everything for target in targets.values()])
     outcomes: list[Outcome] = []
+    latest: dict[tuple[str, Adversary], tuple[int, Scores]] = {}
     for done, (name, kind, view) in enumerate(jobs):
         progress(f"{name}, round {view.rounds[-1]}", done, len(jobs))
         for label, scores in _score(run, plan, name, view, everything).items():
             outcomes += _judge(label, kind, view.rounds[-1], scores, targets)
+            latest[label, kind] = view.rounds[-1], scores
     if any(name in SHADOWED for name in plan.attacks):
         outcomes += _shadowed(run, plan, targets, auxiliary, views, progress)
     progress("done", len(jobs), len(jobs))
     write_results(run, plan, outcomes)
+    if run.directory is not None:
+        write_exposed(run.directory, latest, targets, run.entities, run.relations)
     return outcomes
 
 
