@@ -1,1 +1,52 @@
 """All randomness that privacy rests on: sampling, clipping, selection, noise, and the events that account for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedkge.mechanisms.adafest import Adafest
+from fedkge.mechanisms.clipping import Clip, PerTriple
+from fedkge.mechanisms.dense import Dense
+from fedkge.mechanisms.fest import Fest
+from fedkge.mechanisms.lazy import LazyNoise
+from fedkge.mechanisms.negatives import PublicNegatives
+from fedkge.mechanisms.noise import NoiseSource, round_to_grid
+from fedkge.mechanisms.plan import StepPlan
+from fedkge.mechanisms.ptr import Ptr
+from fedkge.mechanisms.ptr_published import PtrPublished
+from fedkge.mechanisms.sampling import PoissonSampling
+from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, Schedule
+from fedkge.mechanisms.selection import Selected, Selection, Touched
+
+SELECTIONS: dict[str, type[Any]] = {
+    selection.name: selection for selection in (Dense, Adafest, Fest, Ptr, PtrPublished)
+}
+"""Every selection by the name of its option value; each takes the arguments that it needs."""
+
+SCHEDULES: dict[str, type[Any]] = {"constant": Constant, "decay": GeometricDecay, "validation": ByValidation}
+"""Every noise schedule by the name of its option value; each takes the base multiplier first."""
+
+__all__ = [
+    "SCHEDULES",
+    "SELECTIONS",
+    "Adafest",
+    "ByValidation",
+    "Clip",
+    "Constant",
+    "Dense",
+    "Fest",
+    "GeometricDecay",
+    "LazyNoise",
+    "NoiseSource",
+    "PerTriple",
+    "PoissonSampling",
+    "Ptr",
+    "PtrPublished",
+    "PublicNegatives",
+    "Schedule",
+    "Selected",
+    "Selection",
+    "StepPlan",
+    "Touched",
+    "round_to_grid",
+]

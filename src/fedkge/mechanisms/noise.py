@@ -1,0 +1,142 @@
+"""The random source that privacy rests on, and the grid that released numbers are rounded to.
+
+The grid is hardening, not proof: the proofs in docs/proofs/ speak of real numbers, and floating-point noise has gaps in
+its low bits that can tell one sum from another. Rounding every released number to a multiple of a power of two far
+above those bits, and far below the noise (2**-40 of it), hides them; as post-processing it costs no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from randomgen import AESCounter
+
+from fedkge.errors import PrivacyError
+from fedkge.mechanisms.compiled import strict
+
+GRID_BITS = 40
+"""The grid's step is a power of two between 2**-41 and 2**-40 of the noise's deviation."""
+BLOCK = 1 << 14
+"""Noise is drawn in blocks that stay in the processor's cache while they are scaled and rounded."""
+
+
+class NoiseSource:
+    """Random numbers for sampling, selection and noise, from a cryptographic counter generator (AES-128).
+
+    Guarantees:
+        A secret source has a fresh key of 128 bits from the operating system. It cannot be copied, pickled or used by
+        a forked process: the same noise on two sums would cancel in their difference. A research source gives the same
+        numbers for the same seed, so whoever knows the seed can subtract the noise: it protects nobody.
+
+    >>> source = NoiseSource.research(7, 1)
+    >>> source.gaussian((2, 3), deviation=0.5).shape, source.is_secret
+    ((2, 3), False)
+    """
+
+    def __init__(self, key: int, is_secret: bool) -> None:
+        self.is_secret = is_secret
+        self._process = os.getpid()
+        self._generator = np.random.Generator(AESCounter(key=key))
+
+    @classmethod
+    def secret(cls) -> NoiseSource:
+        """A source that nobody can repeat.
+
+        >>> NoiseSource.secret().is_secret
+        True
+        """
+        return cls(secrets.randbits(128), is_secret=True)
+
+    @classmethod
+    def research(cls, seed: int, *key: int) -> NoiseSource:
+        """A source that `seed` and `key` (a client, a round, ...) repeat; for experiments on public data only.
+
+        >>> one, two = NoiseSource.research(7, 1), NoiseSource.research(7, 2)
+        >>> bool(one.gaussian(1, 1.0) == two.gaussian(1, 1.0))
+        False
+        """
+        words = np.random.SeedSequence(seed, spawn_key=key).generate_state(2, np.uint64)
+        return cls(int(words[0]) << 64 | int(words[1]), is_secret=False)
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The source as NumPy's generator, for distributions that are not here."""
+        if self.is_secret and os.getpid() != self._process:
+            raise PrivacyError(
+                "expected a noise source of this process, got one from before a fork: make one in each process"
+            )
+        return self._generator
+
+    def gaussian(self, shape: int | tuple[int, ...], deviation: float) -> NDArray[np.float64]:
+        """Independent N(0, deviation**2) on the grid."""
+        out = np.empty(shape, dtype=np.float64)
+        self._fill(out.reshape(-1), deviation)
+        return out
+
+    def fill_gaussian(self, out: NDArray[np.float64], deviation: float) -> None:
+        """Overwrite `out`, contiguous and of two dimensions, with independent N(0, deviation**2) on the grid.
+
+        >>> table = np.full((3, 2), np.nan)
+        >>> NoiseSource.research(7).fill_gaussian(table, 2.0)
+        >>> bool(np.isfinite(table).all())
+        True
+        """
+        if out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise PrivacyError(f"expected a contiguous float64 array for noise, got {out.dtype}: copy it first")
+        self._fill(out.reshape(-1), deviation)
+
+    def gumbel(self, size: int, scale: float) -> NDArray[np.float64]:
+        """Independent Gumbel noise of this scale, for a private arg max."""
+        _check(scale)
+        return self.generator.gumbel(0.0, scale, size)
+
+    def _fill(self, flat: NDArray[np.float64], deviation: float) -> None:
+        step, generator = grid_step(deviation), self.generator
+        for first in range(0, flat.size, BLOCK):
+            block = flat[first : first + BLOCK]
+            generator.standard_normal(out=block)
+            _scale_to_grid(block, deviation, step)
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("a noise source is not copied: two copies would draw the same noise; make a second source")
+
+
+def grid_step(deviation: float) -> float:
+    """The step of the grid for noise of this deviation.
+
+    >>> grid_step(1.0) == 2.0**-40, grid_step(3.0) == 2.0**-39
+    (True, True)
+    """
+    _check(deviation)
+    return math.ldexp(1.0, math.floor(math.log2(deviation)) - GRID_BITS)
+
+
+def round_to_grid(array: NDArray[np.float64], deviation: float) -> None:
+    """Round a released sum, noise included, to the grid of its noise, in place; in one pass.
+
+    >>> released = np.array([[1 / 3, -2.0]])
+    >>> round_to_grid(released, deviation=2.0**40)
+    >>> released.tolist()
+    [[0.0, -2.0]]
+    """
+    if array.dtype != np.float64 or not array.flags.c_contiguous:
+        raise PrivacyError(f"expected a contiguous float64 array to round, got {array.dtype}: copy it first")
+    _scale_to_grid(array.reshape(-1), 1.0, grid_step(deviation))
+
+
+@strict
+def _scale_to_grid(flat: NDArray[np.float64], factor: float, step: float) -> None:
+    """Times `factor`, then to the nearest multiple of `step`; numbers beyond 2**53 steps are multiples already."""
+    steps = 1 / step
+    for i in range(flat.size):
+        flat[i] = np.rint(flat[i] * factor * steps) * step
+
+
+def _check(deviation: Any) -> None:
+    if not 1e-200 < deviation < 1e200:
+        raise PrivacyError(f"expected noise of a positive deviation, got {deviation}: nothing would be hidden")
