@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fedkge.audit.recorded import run_audit
     from fedkge.graph.datasets import load
     from fedkge.graph.graph import Graph
     from fedkge.graph.split import Shards, split
@@ -28,12 +29,13 @@ _HOMES = {
     "load": "fedkge.graph.datasets",
     "open_run": "fedkge.runs",
     "resume": "fedkge.runs",
+    "run_audit": "fedkge.audit.recorded",
     "split": "fedkge.graph.split",
     "synthetic_graph": "fedkge.graph.synthetic",
     "train": "fedkge.runs",
 }
 
-__all__ = ["Graph", "Shards", "load", "open_run", "resume", "split", "synthetic_graph", "train"]
+__all__ = ["Graph", "Shards", "load", "open_run", "resume", "run_audit", "split", "synthetic_graph", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -50,3 +50,15 @@ class PrivacyError(FedkgeError):
     """A privacy promise cannot be kept, or a plan would break one; nothing was released."""
 
     exit_code = 8
+
+
+class LeakageError(FedkgeError):
+    """An audit showed a larger epsilon than `--fail-above` allows."""
+
+    exit_code = 9
+
+
+class ContradictionError(FedkgeError):
+    """An audit showed a larger epsilon than the run claims: the claim is wrong, or the mechanism has a bug."""
+
+    exit_code = 10

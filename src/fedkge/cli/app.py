@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import attack, data, demo, evaluate, export, predict, train
+from fedkge.cli import attack, audit, data, demo, evaluate, export, predict, train
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -46,5 +46,6 @@ app.command("resume", epilog=train.RESUME_EXAMPLE)(guarded(train.resume))
 app.command("evaluate", epilog=evaluate.EXAMPLE)(guarded(evaluate.evaluate))
 app.command("predict", epilog=predict.EXAMPLE)(guarded(predict.predict))
 app.command("attack", epilog=attack.EXAMPLE)(guarded(attack.attack))
+app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
 app.command("export", epilog=export.EXAMPLE)(guarded(export.export))
 app.add_typer(data.app, name="data")
