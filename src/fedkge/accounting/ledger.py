@@ -1,0 +1,285 @@
+"""What every client has spent, written down before it is spent.
+
+A ledger is one file of JSON lines that only grows. Each line carries a checksum of itself and of the line before, so
+that damage is seen; each charge is on the disk before `charge` returns, and each release before the upload leaves.
+The order of a client's round is: `charge`, draw the noise, keep the state, `release`, upload.
+
+Guarantees: after a crash at any moment the ledger that is read back holds at least every charge that `charge` has
+returned for. (Who can write the file can also cut whole lines off its end; the checksums are against accidents.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fedkge.accounting.accountants import make_accountant, merged
+from fedkge.accounting.ledger_lines import damage, read_lines, sealed
+from fedkge.accounting.promises import Promise, covers
+from fedkge.errors import PrivacyError
+from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.mechanisms.events import Charge
+
+Charges: TypeAlias = tuple[Charge, ...]
+
+__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise", "merge"]
+
+FILE_NAME = "ledger.jsonl"
+FILTERED = "filter"
+"""The fact of a promise whose noise was chosen from what was seen: only the whole budget is then a guarantee."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge: the round it paid for (None for a torn line), and whether that round's upload was let go."""
+
+    round: int | None
+    charges: Charges
+    released: bool = False
+
+
+@dataclass
+class _Account:
+    """What one client has promised and spent, in the order of the lines."""
+
+    promise: Promise
+    entries: list[Entry] = field(default_factory=list)
+    unreleased: dict[int, int] = field(default_factory=dict)
+    """Round to the place of its newest entry that was not released."""
+
+    def charged(self, round: int, charges: Charges) -> bool:  # noqa: A002
+        """Whether this round is paid for and has not left."""
+        place = self.unreleased.get(round)
+        return place is not None and self.entries[place].charges == charges
+
+    def released(self, round: int) -> bool:  # noqa: A002
+        """Whether this round was paid for and has left, and waits for nothing."""
+        return round not in self.unreleased and any(entry.round == round for entry in self.entries)
+
+
+class Ledger:
+    """The durable account of a run. Every method may be called by several threads.
+
+    >>> from fedkge.mechanisms.events import SampledGaussian
+    >>> charges = (Charge(SampledGaussian(rate=0.05, multiplier=1), steps=100),)
+    >>> ledger = Ledger.in_memory()
+    >>> ledger.promise(Promise("client-0", delta=1e-5, epsilon=8, largest_round=charges))
+    >>> ledger.charge("client-0", 1, charges); ledger.release("client-0", 1)
+    >>> ledger.charges("client-0") == charges, round(ledger.spent("client-0"), 1)
+    (True, 3.5)
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._accounts: dict[str, _Account] = {}
+        self._checksum = ""
+        self._size = 0
+        self._failed = False
+        self._lock = threading.RLock()
+
+    @classmethod
+    def in_memory(cls) -> Ledger:
+        """A ledger for a run that keeps nothing on disk."""
+        return cls(None)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """The ledger at `path`, ready to be written; a new one if there is none.
+
+        A line that a crash tore is counted as one largest round of every client, and that count is written down.
+        """
+        ledger = cls(Path(path))
+        if not ledger._file.exists():
+            make_folder(ledger._file.parent)
+            write_atomically(ledger._file, b"")
+        content = ledger._file.read_bytes()
+        whole = ledger._read(content)
+        if whole < len(content):
+            line, checksum = sealed(_torn(len(content) - whole), ledger._checksum)
+            write_atomically(ledger._file, content[:whole], line)
+            ledger._checksum, ledger._size = checksum, whole + len(line)
+        return ledger
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Ledger:
+        """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same."""
+        ledger = cls(Path(path))
+        if not ledger._file.is_file():
+            raise PrivacyError(f"{path}: expected a privacy ledger, found no such file; was the run trained privately?")
+        ledger._read(ledger._file.read_bytes())
+        ledger._failed = True
+        return ledger
+
+    @property
+    def _file(self) -> Path:
+        assert self.path is not None  # noqa: S101 (only ledgers on disk are read)
+        return self.path
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Who has promised, in the order of the promises."""
+        with self._lock:
+            return tuple(self._accounts)
+
+    @property
+    def promises(self) -> Mapping[str, Promise]:
+        """What each client promised."""
+        with self._lock:
+            return {name: account.promise for name, account in self._accounts.items()}
+
+    def promise(self, promise: Promise) -> None:
+        """Write down what a client promises, before its first charge; the same promise again changes nothing."""
+        with self._lock:
+            account = self._accounts.get(promise.client)
+            if account is not None and account.promise == promise:
+                return
+            if account is not None:
+                raise PrivacyError(
+                    f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
+                    "promise holds for the whole run: keep it, or start a new run and merge the ledgers"
+                )
+            self._append({"kind": "promise", **promise.record()})
+
+    def charge(self, client: str, round: int, charges: Sequence[Charge]) -> None:  # noqa: A002
+        """Write down what a round is about to spend; it is on the disk when this returns.
+
+        A round that is already paid for, and has not left, is not paid twice. One that has left is: training it
+        again (from an older checkpoint) draws new noise over the same triples, and that is a new release.
+        """
+        spent = merged(charges)
+        with self._lock:
+            account = self._account(client)
+            if not covers(account.promise.largest_round, spent):
+                raise PrivacyError(
+                    f"{self._name}: round {round} of {client} would spend {_words(spent)}, more than the largest "
+                    f"round that was promised, {_words(account.promise.largest_round)}; promise that much"
+                )
+            if not account.charged(round, spent):
+                records = [charge.record() for charge in spent]
+                self._append({"kind": "charge", "client": client, "round": round, "charges": records})
+
+    def release(self, client: str, round: int) -> None:  # noqa: A002
+        """Mark that this round's upload may leave: its state is kept, and will not be computed again."""
+        with self._lock:
+            account = self._account(client)
+            if round in account.unreleased:
+                self._append({"kind": "release", "client": client, "round": round})
+            elif not account.released(round):
+                raise PrivacyError(
+                    f"{self._name}: round {round} of {client} was never charged, so it must not leave; charge it first"
+                )
+
+    def charges(self, client: str) -> Charges:
+        """Everything that the client was charged, released or not, equal events together."""
+        return merged(charge for entry in self.by_round(client) for charge in entry.charges)
+
+    def by_round(self, client: str) -> tuple[Entry, ...]:
+        """The client's charges one by one, in the order they were written."""
+        with self._lock:
+            return tuple(self._account(client).entries)
+
+    def spent(self, client: str) -> float:
+        """Epsilon of everything so far, at the promised delta and by the promised accountant.
+
+        Where noise was chosen from what was seen, the running sum is no guarantee; the promised epsilon is.
+        """
+        promise, charges = self._account(client).promise, self.charges(client)
+        if promise.facts.get(FILTERED) and promise.epsilon is not None:
+            return promise.epsilon if charges else 0.0
+        return make_accountant(promise.accountant).epsilon(charges, promise.delta)
+
+    @property
+    def _name(self) -> str:
+        return str(self.path or "privacy ledger")
+
+    def _account(self, client: str) -> _Account:
+        if client not in self._accounts:
+            known = ", ".join(self._accounts) or "nobody"
+            raise PrivacyError(f"{self._name}: {client} has promised nothing (known: {known}); promise before charging")
+        return self._accounts[client]
+
+    def _append(self, record: dict[str, Any]) -> None:
+        """Write a line, sync it, and only then believe it."""
+        line, checksum = sealed(record, self._checksum)
+        if self.path is not None:
+            self._write(line)
+        self._checksum = checksum
+        self._apply(record)
+
+    def _write(self, line: bytes) -> None:
+        try:
+            if self._failed or self._file.stat().st_size != self._size:
+                raise PrivacyError(
+                    f"{self._name}: it was opened to be read, an earlier line could not be written, or another "
+                    "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
+                )
+            with self._file.open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            self._failed = True
+            raise PrivacyError(
+                f"{self._name}: could not be written ({error.strerror or error}), so nothing was released; "
+                "free some space or make the folder writable, then `fedkge resume`"
+            ) from error
+        self._size += len(line)
+
+    def _read(self, content: bytes) -> int:
+        """Take in every whole line, and a torn one as what it may have cost; how many bytes were whole."""
+        whole = 0
+        for number, (record, checksum, end) in enumerate(read_lines(content, self._name), start=1):
+            try:
+                self._apply(record)
+            except (KeyError, TypeError, ValueError, PrivacyError) as error:
+                raise damage(self._name, number, f"it makes no sense ({error})") from error
+            whole, self._checksum = end, checksum
+        if whole < len(content):
+            self._apply(_torn(len(content) - whole))
+        self._size = whole
+        return whole
+
+    def _apply(self, record: Mapping[str, Any]) -> None:
+        kind = record["kind"]
+        if kind == "promise":
+            promise = Promise.of_record(record)
+            self._accounts[promise.client] = _Account(promise)
+        elif kind == "torn":
+            for account in self._accounts.values():
+                account.entries.append(Entry(None, account.promise.largest_round))
+        elif kind == "charge":
+            account = self._account(record["client"])
+            account.unreleased[record["round"]] = len(account.entries)
+            charges = tuple(Charge.of_record(charge) for charge in record["charges"])
+            account.entries.append(Entry(record["round"], charges))
+        elif kind == "release":
+            account = self._account(record["client"])
+            place = account.unreleased.pop(record["round"])
+            account.entries[place] = Entry(record["round"], account.entries[place].charges, released=True)
+        else:
+            raise ValueError(f"unknown kind {kind!r}")
+
+
+def merge(ledgers: Iterable[Ledger]) -> dict[str, Charges]:
+    """Everything that each client was charged in several runs on the same data.
+
+    Runs that saw the same triples compose; there is no way to spend a budget twice by starting again.
+    """
+    charges: dict[str, list[Charge]] = {}
+    for ledger in ledgers:
+        for client in ledger.clients:
+            charges.setdefault(client, []).extend(ledger.charges(client))
+    return {client: merged(found) for client, found in charges.items()}
+
+
+def _torn(length: int) -> dict[str, Any]:
+    return {"kind": "torn", "bytes": length}
+
+
+def _words(charges: Sequence[Charge]) -> str:
+    return json.dumps([charge.record() for charge in charges])

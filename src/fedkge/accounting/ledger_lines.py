@@ -1,0 +1,63 @@
+"""The lines of a ledger: JSON with a checksum that chains each line to the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fedkge.errors import PrivacyError
+
+CHECKSUM = "checksum"
+
+
+def sealed(record: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
+    """The line of `record`, and its checksum, which the next line needs.
+
+    >>> line, checksum = sealed({"kind": "torn"}, previous="")
+    >>> line.startswith(b'{"kind": "torn", "checksum": "'), len(checksum)
+    (True, 64)
+    """
+    content = json.dumps(record)
+    checksum = hashlib.sha256(f"{previous}\n{content}".encode()).hexdigest()
+    return json.dumps({**record, CHECKSUM: checksum}).encode() + b"\n", checksum
+
+
+def read_lines(content: bytes, name: str) -> Iterator[tuple[dict[str, Any], str, int]]:
+    """The record, the checksum and the end of each whole line, up to a torn last one.
+
+    A crash can tear the last line only: one that is wrong with others after it was damaged later, which is an error.
+    """
+    previous, begin, number = "", 0, 0
+    while begin < len(content):
+        end = content.find(b"\n", begin) + 1
+        number += 1
+        record = _opened(content[begin:end], previous) if end else None
+        if record is None and 0 < end < len(content):
+            raise damage(name, number, "its checksum is wrong")
+        if record is None:
+            return
+        previous = record.pop(CHECKSUM)
+        yield record, previous, end
+        begin = end
+
+
+def damage(name: str, number: int, what: str) -> PrivacyError:
+    """The error for a line that no crash can have made."""
+    return PrivacyError(
+        f"{name}:{number}: the ledger was changed or damaged here: {what}; what was spent is no longer known. "
+        "Restore the file from a copy that is as new; without one, count the whole budget as spent"
+    )
+
+
+def _opened(line: bytes, previous: str) -> dict[str, Any] | None:
+    """The record with its checksum, or None if they do not fit."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(record, dict):
+        return None
+    again, _ = sealed({key: value for key, value in record.items() if key != CHECKSUM}, previous)
+    return record if again == line else None

@@ -1,0 +1,161 @@
+"""Epsilon by privacy-loss distributions: the tightest bound here, numerical and pessimistic.
+
+Distributions come from dp-accounting and lie on a grid of losses. Whatever the grid, the result is an upper bound
+(connect-the-dots rounds against us), so a coarser one is chosen where a fine one would take too long: for very small
+noise, for many different events (a decaying schedule), and for very large totals. That moves epsilon up by well under
+a percent. Proofs: docs/proofs/composition.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from dp_accounting.pld import privacy_loss_distribution
+
+from fedkge.accounting.accountants import check_delta, merged
+from fedkge.accounting.failures import failure_mass
+from fedkge.accounting.privacy_profiles import sampled_test_distribution
+from fedkge.errors import ConfigurationError
+from fedkge.mechanisms.events import Charge, Event, Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
+
+Distribution: TypeAlias = Any
+"""A PrivacyLossDistribution of dp-accounting, which carries no types."""
+
+FINEST_INTERVAL = 1e-4
+MOST_POINTS = 2**19
+"""Of the grid of one event."""
+MOST_POINTS_COMPOSED = 2**22
+FEW_EVENTS = 6
+"""So many different events are composed on the finest grid."""
+TAIL_DEVIATIONS = 10.0
+"""How far dp-accounting follows a Gaussian: beyond lies a mass of exp(-50)."""
+TRUNCATED_MASS = 1e-15
+"""What composing may move to an infinite loss."""
+
+
+@dataclass(frozen=True)
+class PLDAccountant:
+    """The default accountant; `interval` is the finest grid it may use.
+
+    >>> charges = [Charge(SampledGaussian(rate=4096 / 90000, multiplier=1), steps=1000)]
+    >>> round(PLDAccountant().epsilon(charges, delta=1e-5), 2)
+    9.85
+    """
+
+    interval: float = FINEST_INTERVAL
+    name: str = "pld"
+    sound: bool = True
+
+    def epsilon(self, charges: Sequence[Charge], delta: float) -> float:
+        """What the charges cost together; infinite if one of them guarantees nothing, or its failures exceed delta."""
+        counted = _simplified(charges)
+        if not counted:
+            return 0.0
+        left = check_delta(delta) - failure_mass(charges)
+        if left <= 0 or any(isinstance(charge.event, PublishedTest) for charge in counted):
+            return math.inf
+        return float(composed(counted, interval_for(counted, self.interval)).get_epsilon_for_delta(left))
+
+
+def _simplified(charges: Sequence[Charge]) -> tuple[Charge, ...]:
+    """The same cost in fewer events: a pair is one Gaussian, and all unsampled Gaussians are one."""
+    precision, rest = 0.0, []
+    for charge in merged(charges):
+        event = charge.event
+        if isinstance(event, SampledPair):
+            event = SampledGaussian(event.rate, event.multiplier)
+        if isinstance(event, Gaussian) or (isinstance(event, SampledGaussian) and event.rate == 1):
+            precision += charge.steps / event.multiplier**2
+        else:
+            rest.append(Charge(event, charge.steps))
+    unsampled = [Charge(Gaussian(precision**-0.5))] if precision else []
+    return (*unsampled, *merged(rest))
+
+
+def interval_for(charges: Sequence[Charge], finest: float = FINEST_INTERVAL) -> float:
+    """The grid for these charges: `finest`, or the next power of two times it that keeps the work bounded.
+
+    >>> interval_for([Charge(SampledGaussian(0.1, 1))]), interval_for([Charge(SampledGaussian(0.1, 0.05))])
+    (0.0001, 0.0008)
+    """
+    spans = [_span(charge.event) for charge in charges]
+    total = math.fsum(_typical_loss(charge) for charge in charges)
+    composed_span = 4 * (total + TAIL_DEVIATIONS * math.sqrt(2 * total))
+    wanted = max(
+        finest,
+        max(spans) / MOST_POINTS,
+        composed_span / MOST_POINTS_COMPOSED,
+        finest * len(charges) / FEW_EVENTS,
+    )
+    return float(finest * 2 ** math.ceil(math.log2(wanted / finest) - 1e-9))
+
+
+def _multiplier(event: Event) -> float:
+    """Of the one Gaussian that stands for all noise of a step."""
+    if isinstance(event, SampledTest):
+        return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
+    if isinstance(event, PublishedTest):
+        return event.gradient
+    return event.multiplier
+
+
+def _span(event: Event) -> float:
+    """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
+    noise = _multiplier(event)
+    return TAIL_DEVIATIONS / noise + 0.5 / noise**2
+
+
+def _typical_loss(charge: Charge) -> float:
+    """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
+    rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
+    sampled = rate**2 * math.expm1(min(noise**-2, 50.0))
+    return charge.steps * min(sampled, rate * 0.5 / noise**2)
+
+
+@lru_cache(maxsize=16)
+def distribution(event: Event, interval: float) -> Distribution:
+    """The losses of one step, in both directions (a triple more, a triple less)."""
+    if isinstance(event, Gaussian):
+        return _gaussian(event.multiplier, 1.0, interval)
+    if isinstance(event, SampledGaussian | SampledPair):
+        return _gaussian(event.multiplier, event.rate, interval)
+    if isinstance(event, SampledTest):
+        return sampled_test_distribution(event, interval)
+    raise ConfigurationError(f"expected an event with a privacy-loss distribution, got {event}")
+
+
+def _gaussian(multiplier: float, rate: float, interval: float) -> Distribution:
+    return privacy_loss_distribution.from_gaussian_mechanism(
+        float(multiplier), value_discretization_interval=interval, sampling_prob=float(rate)
+    )
+
+
+@lru_cache(maxsize=16)
+def repeated(charge: Charge, interval: float) -> Distribution:
+    """The losses of all steps of a charge."""
+    one = distribution(charge.event, interval)
+    return one if charge.steps == 1 else one.self_compose(charge.steps, TRUNCATED_MASS)
+
+
+def composed(charges: tuple[Charge, ...], interval: float) -> Distribution:
+    """The losses of all charges; a schedule that grew by one event costs one more composition."""
+    known = next((end for end in range(len(charges), 1, -1) if (charges[:end], interval) in _PREFIXES), 1)
+    losses = _PREFIXES[charges[:known], interval] if known > 1 else repeated(charges[0], interval)
+    for end in range(known, len(charges)):
+        losses = losses.compose(repeated(charges[end], interval), TRUNCATED_MASS)
+        _remember(charges[: end + 1], interval, losses)
+    return losses
+
+
+_PREFIXES: dict[tuple[tuple[Charge, ...], float], Distribution] = {}
+MOST_PREFIXES = 8
+
+
+def _remember(charges: tuple[Charge, ...], interval: float, losses: Distribution) -> None:
+    _PREFIXES[charges, interval] = losses
+    while len(_PREFIXES) > MOST_PREFIXES:
+        _PREFIXES.pop(next(iter(_PREFIXES)), None)
