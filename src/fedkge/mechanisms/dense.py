@@ -17,8 +17,7 @@ class Dense:
     """DPSGD: noise on all entity rows and all relation rows.
 
     Sensitivity: the joint clip, over both tables. Guarantee: one Gaussian on a Poisson sample. Proof:
-    docs/proofs/dense.md. The only selection that allows negatives inside the clipped gradient, because it releases the
-    rows that they touch.
+    docs/proofs/dense.md. It suits negatives inside the clipped gradient, because it releases all rows that they touch.
 
     >>> nothing = Touched(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0), table=3)
     >>> Dense().select(nothing, NoiseSource.research(0)).rows.tolist()

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.errors import PrivacyError
 from fedkge.mechanisms.clipping import PerTriple
 from fedkge.mechanisms.compiled import strict_sum
 from fedkge.mechanisms.events import Event
@@ -37,12 +38,20 @@ class Touched:
     ) -> Touched:
         """What the batch touches, with norms read from its clipped sum (at `slots[row]`, where there are slots).
 
+        Sensitivities of counts and norms allow for two rows per triple, its head and its tail: more are refused.
+
         >>> rows = np.array([3, 1, 3], np.int32)
         >>> batch = PerTriple(np.ones((3, 1)), rows, np.array([0, 2, 3]), np.ones((2, 1)), rows[:2])
         >>> touched = Touched.of(batch, np.array([[0.0], [1.0], [0.0], [2.0]]), table=4)
         >>> touched.rows.tolist(), touched.counts.tolist(), touched.norms.tolist()
         ([1, 3], [1, 2], [1.0, 2.0])
         """
+        most = int(np.diff(per_triple.starts).max(initial=0))
+        if most > 2:
+            raise PrivacyError(
+                f"expected a head and a tail per triple to select rows by, got {most} entity rows: "
+                "keep negatives out of the clipped gradient, or use dense noise"
+            )
         rows, counts = np.unique(per_triple.entity_rows, return_counts=True)
         return cls(rows, counts, _norms(entities, rows if slots is None else slots[rows]), table)
 
