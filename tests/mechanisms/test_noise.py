@@ -1,0 +1,114 @@
+"""The noise has its deviation, is independent and on its grid; research seeds repeat, secret sources do not.
+
+Statistical checks alarm by chance with the probability that `tests/statistical/detectors.py` states, once per seed.
+"""
+
+import copy
+import math
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fedkge.errors import PrivacyError
+from fedkge.mechanisms import NoiseSource, round_to_grid
+from fedkge.mechanisms.noise import BLOCK, grid_step
+from tests.statistical import detectors
+from tests.statistical.detectors import alarms
+
+
+@pytest.mark.parametrize("deviation", [1e-3, 1.0, 37.0])
+def test_gaussian_noise_has_its_deviation_and_its_distribution(deviation: float) -> None:
+    noise = NoiseSource.research(1).gaussian(100_000, deviation)
+    assert not alarms(detectors.variance(noise, deviation))
+    assert not alarms(detectors.normality(noise, deviation))
+
+
+def test_every_number_of_a_table_has_noise_of_its_own() -> None:
+    table = np.full((BLOCK // 8, 24), np.nan)
+    NoiseSource.research(2).fill_gaussian(table, 2.0)
+    assert not alarms(detectors.variance(table, 2.0))
+    assert not alarms(detectors.correlation(table[1:].ravel(), table[:-1].ravel(), 2.0))
+    assert not alarms(detectors.correlation(table[:, 1:].ravel(), table[:, :-1].ravel(), 2.0))
+    blocks = table.ravel().reshape(3, BLOCK)
+    assert not alarms(detectors.correlation(blocks[0], blocks[1], 2.0))
+    assert not alarms(detectors.correlation(table.ravel()[1:] ** 2 - 4, table.ravel()[:-1] ** 2 - 4, 4 * math.sqrt(2)))
+
+
+def test_gumbel_noise_has_its_distribution() -> None:
+    noise = NoiseSource.research(3).gumbel(50_000, 1.6)
+    assert not alarms(float(stats.kstest(noise / 1.6, "gumbel_r").pvalue))
+
+
+def test_a_research_seed_repeats_and_its_keys_differ() -> None:
+    draws = [
+        NoiseSource.research(*key).gaussian(1000, 1.0) for key in [(7, 1, 2), (7, 1, 2), (7, 2, 1), (7,), (8, 1, 2)]
+    ]
+    np.testing.assert_array_equal(draws[0], draws[1])
+    for other in draws[2:]:
+        assert not alarms(detectors.correlation(draws[0], other, 1.0))
+
+
+def test_secret_sources_do_not_repeat() -> None:
+    one, two = NoiseSource.secret(), NoiseSource.secret()
+    assert one.is_secret
+    assert not (one.gaussian(1000, 1.0) == two.gaussian(1000, 1.0)).any()
+
+
+@pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_source_is_not_copied(make_copy: object) -> None:
+    with pytest.raises(PrivacyError, match="not copied"):
+        make_copy(NoiseSource.secret())  # type: ignore[operator]
+
+
+def test_a_secret_source_is_not_used_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, research = NoiseSource.secret(), NoiseSource.research(1)
+    process = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: process + 1)
+    with pytest.raises(PrivacyError, match="fork"):
+        source.gaussian(1, 1.0)
+    research.gaussian(1, 1.0)
+
+
+@given(deviation=st.floats(1e-9, 1e9), seed=st.integers(0, 1000))
+def test_noise_and_released_sums_lie_on_the_grid(deviation: float, seed: int) -> None:
+    step = grid_step(deviation)
+    assert math.frexp(step)[0] == 0.5
+    assert 2.0**-41 <= step / deviation <= 2.0**-40
+    noise = NoiseSource.research(seed).gaussian((5, 3), deviation)
+    released = noise + np.random.default_rng(seed).normal(size=(5, 3))
+    before = released.copy()
+    round_to_grid(released, deviation)
+    for numbers in (noise, released):
+        np.testing.assert_array_equal(np.mod(numbers, step), 0)
+    assert np.abs(released - before).max() <= step / 2
+
+
+def test_numbers_far_above_the_grid_stay_as_they_are() -> None:
+    released = np.array([1e12, -3e30, 2.0**53])
+    round_to_grid(released, 1.0)
+    assert released.tolist() == [1e12, -3e30, 2.0**53]
+
+
+@pytest.mark.parametrize("deviation", [0.0, -1.0, math.nan, math.inf])
+def test_noise_that_hides_nothing_is_refused(deviation: float) -> None:
+    source = NoiseSource.research(1)
+    with pytest.raises(PrivacyError):
+        source.gaussian(3, deviation)
+    with pytest.raises(PrivacyError):
+        source.fill_gaussian(np.zeros((1, 1)), deviation)
+    with pytest.raises(PrivacyError):
+        source.gumbel(3, deviation)
+
+
+def test_arrays_that_cannot_be_filled_in_place_are_refused() -> None:
+    source = NoiseSource.research(1)
+    for array in (np.zeros((2, 2), np.float32), np.zeros((4, 4))[:, ::2]):
+        with pytest.raises(PrivacyError, match="contiguous"):
+            source.fill_gaussian(array, 1.0)  # type: ignore[arg-type]
+        with pytest.raises(PrivacyError, match="contiguous"):
+            round_to_grid(array, 1.0)  # type: ignore[arg-type]
