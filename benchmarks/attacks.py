@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import tomllib
 from pathlib import Path
@@ -28,6 +27,7 @@ from fedkge.attacks.experiment import (
 )
 from fedkge.configuration import parse
 from fedkge.federation.run import Run, RunDirectory
+from fedkge.machine import available_cores
 from fedkge.models import MODELS
 from fedkge.runs import open_run, resume, start
 
@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 DATA = ("fb15k-237", "nell-995")
 FAMILIES = {
     "si": ("si-centres", "si-link", "si-published"),
-    "cip": ("cip", "cip-distance-ratio", "cip-published"),
+    "cip": ("cip", "cip-distance-ratio", "cip-matched", "cip-published"),
     "cia": ACTIVE,
 }
 """The paper's three attacks, each in its forms for one adversary without collusion."""
@@ -60,7 +60,7 @@ def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
     began = time.perf_counter()
     run = trained(data, model, runs)
     ready = time.perf_counter()
-    cores = os.cpu_count() or 1
+    cores = available_cores()
     passive = tuple(name for name in fitting_attacks(run) if name not in ACTIVE)
     count = 500 if data == "fb15k-237" else 200
 
@@ -80,6 +80,7 @@ def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
             "training (this call)": round(ready - began, 1),
             "passive attacks": round(middle - ready, 1),
             "cia": round(time.perf_counter() - middle, 1),
+            "cores": cores,
         },
         "configuration": run.configuration.model_dump(),
         "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},

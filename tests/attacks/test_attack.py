@@ -34,6 +34,7 @@ CASES = {
     "cip-published": Case(("own_upload", "result", "relations"), least=None),
     "cip": Case(("own_upload", "result", "relations"), least=0.57),
     "cip-distance-ratio": Case(("own_upload", "result", "relations"), tuple(DISTANCE_MODELS)),
+    "cip-matched": Case(("sent", "own_upload", "result", "relations")),
     "cip-collusion": Case(("upload", "relations"), least=0.57),
     "upload-difference": Case(("sent", "upload", "auxiliary"), least=0.75),
     "upload-difference-collusion": Case(("sent", "upload", "relations")),

@@ -114,13 +114,13 @@ def test_only_the_tails_are_changed_and_each_group_has_a_seat_of_its_own(model: 
 
 
 def test_the_published_ratio() -> None:
-    reversal = Reversal(np.array([-2.0, 4.0, 1.0]), np.array([6.0, 4.0, 10.0]))
+    reversal = Reversal(np.array([-2.0, 4.0, 1.0]), np.array([6.0, 4.0, 10.0]), np.zeros(3))
     np.testing.assert_allclose(reversal.gain(), [8.0, 0.0, 9.0])
     # Distances with margin 10 are 12, 6, 9 and then 4, 6, 0.
     np.testing.assert_allclose(reversal.published_ratio(10.0), [3.0, 1.0, 9e9])
     # Without a margin the score is no distance, and "smaller is likelier" turns round.
     np.testing.assert_allclose(reversal.published_ratio(0.0), [-3.0, 1.0, 10.0])
-    assert np.isfinite(Reversal(np.zeros(1), np.zeros(1)).published_ratio(0.0)).all()
+    assert np.isfinite(Reversal(np.zeros(1), np.zeros(1), np.zeros(1)).published_ratio(0.0)).all()
 
 
 def test_rows_that_the_adversary_lacks_are_an_error() -> None:
@@ -148,20 +148,23 @@ def test_groups_are_a_partition_into_disjoint_small_groups(targets: Triples, siz
     assert sorted(index for group in groups for index in group) == list(range(len(targets)))
     for group in groups:
         assert 1 <= len(group) <= size
-        ends = [{int(targets[index, 0]), int(targets[index, 2])} for index in group]
-        assert len(set().union(*ends)) == sum(map(len, ends))
+        ends = targets[group][:, [0, 2]]
+        loops = ends[:, 0] == ends[:, 1]
+        assert not set(ends[~loops, 0].tolist()) & set(ends[~loops, 1].tolist())
+        assert not set(ends[loops, 0].tolist()) & set(ends[~loops].ravel().tolist())
     assert groups == [group.tolist() for group in disjoint_groups(targets.copy(), size)]
 
 
 @given(triples, st.integers(1, 9))
 def test_no_target_waits_without_a_reason(targets: Triples, size: int) -> None:
-    """A target is not in an earlier group only if that one is full or shares an entity with it."""
+    """A target is not in an earlier group only if that one is full, or reverses its head or holds its tail still."""
     groups = [group.tolist() for group in disjoint_groups(targets, size)]
     for place, group in enumerate(groups):
         for index in group:
             for earlier in groups[:place]:
-                taken = set(targets[earlier][:, [0, 2]].ravel().tolist())
-                assert len(earlier) == size or taken & {int(targets[index, 0]), int(targets[index, 2])}
+                heads, tails = (set(targets[earlier][:, end].tolist()) for end in (0, 2))
+                disturbed = int(targets[index, 0]) in tails or int(targets[index, 2]) in heads
+                assert len(earlier) == size or disturbed
 
 
 @given(triples)

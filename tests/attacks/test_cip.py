@@ -10,6 +10,7 @@ from fedkge.attacks.cip import TINY, extract, ratio
 from fedkge.errors import DataError
 from fedkge.models import make_scorer
 from tests.attacks import MODEL_CASES, random_sights, shape_of, twin, view_of
+from tests.attacks.test_upload_difference import cosine, loss_gradient
 
 TRIPLES = np.array([[0, 0, 1], [2, 1, 3], [4, 2, 4], [5, 0, 8]], np.int32)
 
@@ -51,12 +52,41 @@ def test_extraction_gives_back_the_other_clients_mean() -> None:
     np.testing.assert_allclose(extract(own, (own + second + third) / 3, 3), (second + third) / 2)
 
 
-def test_rows_that_did_not_change_are_outside_the_overlap() -> None:
+@pytest.mark.parametrize("name", ["cip", "cip-published", "cip-distance-ratio", "cip-matched"])
+def test_rows_that_did_not_change_are_outside_the_overlap(name: str) -> None:
     sights = random_sights("transe")
-    sights[-1].result[4] = sights[-1].own_upload[4]
+    for sight in sights:
+        sight.result[4] = sight.own_upload[4]
     view = view_of("client", make_scorer("transe", shape_of("transe", 1, 4)), sights)
-    with pytest.raises(DataError, match="1 of 4 target triples have target entities outside the overlap"):
-        make_attack("cip").score(view, TRIPLES)
+    with pytest.raises(DataError, match=r"1 of 4 target triples have target entities outside the overlap.*--fraction"):
+        make_attack(name).score(view, TRIPLES)
+
+
+def test_targets_whose_owners_sat_the_newest_round_out_are_scored_in_the_one_before() -> None:
+    sights, shape = random_sights("transe"), shape_of("transe", 1, 4)
+    sights[-1].result[[2, 4]] = sights[-1].own_upload[[2, 4]]
+    view = view_of("client", make_scorer("transe", shape), sights, clients=3)
+    newest, before = (
+        np.array([make_attack("cip").score(view.until(number), TRIPLES[[place]])[0] for place in range(4)])
+        for number in (2, 1)
+    )
+    scores = make_attack("cip").score(view, TRIPLES)
+    np.testing.assert_allclose(scores[[0, 3]], newest[[0, 3]])
+    np.testing.assert_allclose(scores[[1, 2]], before[[1, 2]])
+
+
+@pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
+def test_matched_is_the_sum_of_the_others_cosines(model: str, norm: int) -> None:
+    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
+    view = view_of("client", make_scorer(model, shape), sights, clients=3)
+    expected = np.zeros(len(TRIPLES))
+    for sight in sights:
+        moved = np.stack([extracted_row(sight.result[e], sight.own_upload[e], 3) for e in range(9)]) - sight.sent
+        for place, triple in enumerate(TRIPLES):
+            for row in (triple[0], triple[2]):
+                gradient = loss_gradient(model, shape, sight.sent, sight.relations, triple, row)
+                expected[place] -= cosine(moved[row], gradient)
+    np.testing.assert_allclose(make_attack("cip-matched").score(view, TRIPLES), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_rows_with_a_single_owner_are_outside_the_overlap() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.exposed import EXPOSED, found_members
 from fedkge.attacks.experiment import AttackPlan, run_attacks
+from fedkge.attacks.exposed import EXPOSED, found_members
 from fedkge.attacks.target_files import read_targets
 from fedkge.audit.metrics import tpr_at_fpr
 from tests.attacks.test_recorded import record

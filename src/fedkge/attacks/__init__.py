@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedkge.attacks.attack import Attack, Needs, check
-from fedkge.attacks.cip import CIP, CIPCollusion
+from fedkge.attacks.cip import CIP, CIPCollusion, CIPMatched
 from fedkge.attacks.rows_changed import RowsChanged, rows_changed
 from fedkge.attacks.si import COLLUSION as SI_COLLUSION
 from fedkge.attacks.si import MODELS, SICentres, SILink
@@ -22,6 +22,7 @@ _ALL: tuple[Attack, ...] = (
     CIP("cip-published", "ratio"),
     CIP(),
     CIP("cip-distance-ratio", "distance-ratio", Needs(adversary=("client",), models=MODELS)),
+    CIPMatched(),
     CIPCollusion(),
     UploadDifference(),
     UploadDifference("upload-difference-collusion", relations_of_client, COLLUSION),

@@ -6,24 +6,30 @@ too, and E_CIP = (N E_b - E_u) / (N - 1) is what the others had there. Its own r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedkge.attacks.attack import Needs
 from fedkge.attacks.structure import (
     COLLUSION,
     Scores,
+    ends_known,
     newest_sight,
+    relation_is_known,
     relations_of_client,
     require_known,
     score_under,
+    sights_with,
     table_of,
     worst_where_unknown,
 )
-from fedkge.attacks.view import View
-from fedkge.errors import ConfigurationError
+from fedkge.attacks.upload_difference import match
+from fedkge.attacks.view import Sight, View
+from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph import Triples
 from fedkge.models.tables import Table
 
@@ -61,6 +67,23 @@ def ratio(above: Scores, below: Scores) -> Scores:
     return np.asarray(above / far_enough)
 
 
+def overlaps(view: View, attack: str, newest_first: bool = False) -> Iterator[tuple[Sight, Table]]:
+    """The rounds in which the client took part, with the rows that it extracts from each."""
+    owners = view.clients if view.owners is None else view.owners
+    for sight in sights_with(view, attack, "own_upload", "result", "relations", newest_first=newest_first):
+        yield sight, extract(table_of(sight, "own_upload"), table_of(sight, "result"), owners)
+
+
+def require_overlap(view: View, attack: str, seen: NDArray[np.bool_]) -> None:
+    """Refuse targets of which somebody else moved both ends in no round."""
+    if not seen.all():
+        raise DataError(
+            f"attack {attack!r}: {int((~seen).sum())} of {len(seen)} target triples have target entities outside the "
+            f"overlap in every round seen up to {view.rounds[-1]}: choose targets whose both ends adversary and victim "
+            "share, or record rounds in which both take part (--record all, a larger --fraction)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class CIP:
     """Scores targets by the rows that a client extracts from the average.
@@ -79,24 +102,58 @@ class CIP:
     needs: Needs = CLIENT
 
     def score(self, view: View, triples: Triples) -> Scores:
-        """One score per triple from the newest round in which the client took part."""
+        """One score per triple, from the newest round in which the client and other owners of its entities took part.
+
+        Where the others sat a round out (`fraction` below 1) their rows come back as they were, and say nothing.
+        """
         if self.statistic == "distance-ratio" and not view.scorer.comparison.is_distance:
             raise ConfigurationError(
                 f"attack {self.name!r} divides distances, and {view.scorer.name} has none (its scores are inner "
                 "products of either sign): use cip"
             )
-        sight = newest_sight(view, self.name, "own_upload", "result", "relations")
+        scores, seen = np.full(len(triples), np.nan), np.zeros(len(triples), dtype=bool)
+        for sight, extracted in overlaps(view, self.name, newest_first=True):
+            fresh = ends_known(extracted, triples) & ~seen
+            scores[fresh] = self._score_round(view, sight, extracted, triples[fresh])
+            seen |= fresh
+            if seen.all():
+                break
+        require_overlap(view, self.name, seen)
+        return worst_where_unknown(scores)
+
+    def _score_round(self, view: View, sight: Sight, extracted: Table, triples: Triples) -> Scores:
         own, relations = table_of(sight, "own_upload"), relations_of_client(view, sight)
-        extracted = extract(own, table_of(sight, "result"), view.clients if view.owners is None else view.owners)
-        require_known(extracted, triples, self.name)
         margin = 0.0 if self.statistic == "distance-ratio" else view.margin
         first = score_under(view.scorer, extracted, relations, triples, margin)
         if self.statistic == "score":
-            return worst_where_unknown(first)
+            return first
         second = score_under(view.scorer, own, relations, triples, margin)
-        if self.statistic == "ratio":
-            return worst_where_unknown(ratio(first, second))
-        return worst_where_unknown(ratio(-second, -first))
+        return ratio(first, second) if self.statistic == "ratio" else ratio(-second, -first)
+
+
+@dataclass(frozen=True, slots=True)
+class CIPMatched:
+    """Ours: do the extracted rows lie, from what everyone was sent, where training on the triple would push them?
+
+    The matched filter of `upload_difference` through the average, summed over the rounds that the client saw. Rows
+    that nobody else moved in a round add nothing there.
+    """
+
+    name: str = "cip-matched"
+    needs: Needs = CLIENT
+
+    def score(self, view: View, triples: Triples) -> Scores:
+        """One score per triple from all rounds in which the client took part."""
+        total = np.zeros(len(triples))
+        seen, heard = np.zeros(len(triples), dtype=bool), np.zeros(len(triples), dtype=bool)
+        for sight, extracted in overlaps(view, self.name):
+            relations, sent = relations_of_client(view, sight), table_of(sight, "sent")
+            seen |= ends_known(extracted, triples)
+            able = ends_known(extracted, triples) & relation_is_known(relations, triples)
+            total[able] += match(view.scorer, sent, extracted, relations, triples[able])
+            heard |= able
+        require_overlap(view, self.name, seen)
+        return worst_where_unknown(np.where(heard, total, np.nan))
 
 
 @dataclass(frozen=True, slots=True)

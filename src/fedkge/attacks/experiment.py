@@ -29,8 +29,8 @@ from fedkge.federation.storage import write_atomically
 from fedkge.graph import Triples
 
 RESULTS = "attacks.json"
-ACTIVE = ("cia", "cia-published")
-"""CIA by its two statistics; both come from the same forked rounds."""
+ACTIVE = ("cia", "cia-matched", "cia-published")
+"""CIA by its three statistics; all come from the same forked rounds."""
 SHADOWED = ("lira", "lira-offline")
 """LiRA by its two statistics; both come from the same shadow runs, and only on canaries."""
 
@@ -172,7 +172,7 @@ def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[s
                 yield name, kind, view
     if active:
         for number in attacked_rounds(views["client"].rounds, plan.every):
-            yield active[0] if len(active) == 1 else "cia+", "client", views["client"].until(number)
+            yield "+".join(active), "client", views["client"].until(number)
 
 
 def attacked_rounds(recorded: Sequence[int], every: int) -> list[int]:
@@ -191,8 +191,12 @@ def _score(run: Run, plan: AttackPlan, name: str, view: View, triples: Triples) 
     number = view.rounds[-1]
     reversal = plan.cia.play(lambda: ForkedSeat(run, number, plan.adversary), triples, plan.threads)
     margin = view.margin if view.scorer.comparison.is_distance else 0.0
-    scores = {"cia": reversal.gain(), "cia-published": reversal.published_ratio(margin)}
-    return scores if name == "cia+" else {name: scores[name]}
+    scores = {
+        "cia": reversal.gain(),
+        "cia-matched": reversal.matched,
+        "cia-published": reversal.published_ratio(margin),
+    }
+    return {label: scores[label] for label in name.split("+")}
 
 
 def _shadowed(

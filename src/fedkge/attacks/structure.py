@@ -79,12 +79,21 @@ def known_rows(table: Table) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(table).all(axis=1), dtype=np.bool_)
 
 
-def require_known(table: Table, triples: Triples, attack: str) -> None:
-    """Refuse targets about entities whose rows the adversary does not know."""
+def ends_known(table: Table, triples: Triples) -> NDArray[np.bool_]:
+    """Whether the adversary knows the rows of both ends of each triple.
+
+    >>> ends_known(np.array([[0.0], [1.0], [np.nan]]), np.array([[0, 0, 1], [0, 0, 2], [0, 0, 9]])).tolist()
+    [True, False, False]
+    """
     known = known_rows(table)
     ends = triples[:, [HEAD, TAIL]]
     inside = (ends >= 0) & (ends < len(known))
-    fine = (inside & known[np.where(inside, ends, 0)]).all(axis=1) if len(known) else inside.all(axis=1)
+    return np.asarray((inside & known[np.where(inside, ends, 0)]).all(axis=1) if len(known) else inside.all(axis=1))
+
+
+def require_known(table: Table, triples: Triples, attack: str) -> None:
+    """Refuse targets about entities whose rows the adversary does not know."""
+    fine = ends_known(table, triples)
     if not fine.all():
         raise DataError(
             f"attack {attack!r}: {int((~fine).sum())} of {len(triples)} target triples have target entities outside "

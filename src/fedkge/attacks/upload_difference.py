@@ -69,6 +69,20 @@ def cosines(first: Table, second: Table) -> Scores:
     return np.asarray(np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0))
 
 
+def match(scorer: Scorer, sent: Table, moved_to: Table, relations: Table, triples: Triples) -> Scores:
+    """How well the movement of head and tail, summed, points where the triple's score rises; between -2 and 2.
+
+    >>> from fedkge.models.distmult import DistMult
+    >>> sent, moved_to = np.array([[2.0], [5.0]], np.float32), np.array([[3.0], [5.0]], np.float32)
+    >>> match(DistMult(), sent, moved_to, np.array([[3.0]], np.float32), np.array([[0, 0, 1]], np.int32)).tolist()
+    [1.0]
+    """
+    heads, tails = score_slopes(scorer, sent, relations, triples)
+    moved_heads, moved_tails = (moved_to[triples[:, end]] - sent[triples[:, end]] for end in (HEAD, TAIL))
+    # The loss goes down where the score goes up: -cos(D, u) = cos(D, slope of the score).
+    return cosines(moved_heads, heads) + cosines(moved_tails, tails)
+
+
 @dataclass(frozen=True, slots=True)
 class UploadDifference:
     """sum over rounds k of [-cos(D_k[h], u_h) - cos(D_k[t], u_t)] with D_k = E^v_k - E_k.
@@ -86,13 +100,6 @@ class UploadDifference:
         total, heard = np.zeros(len(triples)), np.zeros(len(triples), dtype=bool)
         for sent, upload, relations in movements(view, self.name, triples, self.relations):
             able = relation_is_known(relations, triples)
-            total[able] += self._match(view.scorer, sent, upload, relations, triples[able])
+            total[able] += match(view.scorer, sent, upload, relations, triples[able])
             heard |= able
         return worst_where_unknown(np.where(heard, total, np.nan))
-
-    @staticmethod
-    def _match(scorer: Scorer, sent: Table, upload: Table, relations: Table, triples: Triples) -> Scores:
-        heads, tails = score_slopes(scorer, sent, relations, triples)
-        moved_heads, moved_tails = (upload[triples[:, end]] - sent[triples[:, end]] for end in (HEAD, TAIL))
-        # The loss goes down where the score goes up: -cos(D, u) = cos(D, slope of the score).
-        return cosines(moved_heads, heads) + cosines(moved_tails, tails)

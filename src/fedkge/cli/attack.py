@@ -59,8 +59,8 @@ def attack(
     every: Annotated[int, typer.Option(min=1, help="Attack every so many rounds, and the last.")] = 5,
     targets_count: Annotated[int, typer.Option(min=2, help="Members, and as many non-members, per design.")] = 500,
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
-    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 150,
-    waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 2,
+    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 300,
+    waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 5,
     shadows: Annotated[int, typer.Option(min=2, help="LiRA: shadow federations to train; kept beside the run.")] = 16,
     base: Annotated[
         str, typer.Option("--lira-base", help="LiRA: the attack whose scores it compares.")
