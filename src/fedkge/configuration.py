@@ -110,7 +110,8 @@ class Configuration(BaseModel):
     public_graph: str = Field("", description="Graph whose (head, relation)s are public negatives; else uniform ones.")
     selection: str = Field("dense", description="Rows that get gradient and noise: dense, adafest, fest, ptr, ...")
     selection_share: float = Field(0.2, gt=0, lt=1, description="Share of the privacy cost that pays for selection.")
-    selection_threshold: float = Field(2.0, description="Adafest and fest: keep rows whose noisy count reaches this.")
+    selection_threshold: float = Field(2.0, description="Adafest: release the rows whose noisy count reaches this.")
+    selection_rows: float = Field(0.5, gt=0, le=1, description="Fest: share of the rows that is chosen, once.")
     test_failure: float = Field(1e-8, gt=0, lt=1, description="Ptr: chance per step that the test wrongly passes.")
     noise_schedule: Literal["constant", "decay", "validation"] = Field(
         "constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."

@@ -7,10 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.defence import check_defence
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import CONFIG, Run, RunDirectory, data_digest, provenance_of, shape_of
@@ -107,7 +109,8 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     configuration, graphs, _ = _reopen(directory, data)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
-    return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path)
+    ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
+    return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
 
 
 def _with_full_names(configuration: Configuration, names: Sequence[str]) -> Configuration:
@@ -129,6 +132,7 @@ def check(configuration: Configuration) -> None:
     make_strategy(configuration.strategy)
     look_up(OPTIMISERS, configuration.optimiser, "optimiser")
     recorded_rounds(configuration.record, configuration.rounds)
+    check_defence(configuration)
 
 
 def check_free(path: Path, overwrite: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fedkge.graph import HEAD, TAIL
 from fedkge.models.negatives import Negatives
-from fedkge.models.per_triple import PerTriple, TripleLoss
+from fedkge.models.per_triple import Differentiator, TripleLoss
 from fedkge.models.training import Trainer, TrainingOptions
 
 BATCH = np.array([[0, 0, 1], [2, 1, 2], [6, 2, 0], [3, 0, 4], [0, 0, 5], [0, 0, 1]], dtype=np.int32)
@@ -39,7 +39,7 @@ def alone(case, triple, side, negatives):
 
 @pytest.mark.parametrize("sides", [("tail",), ("head",), ("tail", "head")], ids="+".join)
 def test_each_triple_has_the_gradient_of_a_step_on_it_alone(case, sides):
-    per_triple = PerTriple(case.embedding, TripleLoss(sides, temperature=0.7), COUNT, len(BATCH))
+    per_triple = Differentiator(case.embedding, TripleLoss(sides, temperature=0.7), COUNT, len(BATCH))
     found = per_triple.gradients(BATCH, DRAWN[:, : per_triple.corruptions])
     for i, triple in enumerate(BATCH):
         parts = [alone(case, triple, side, DRAWN[i, k * COUNT : (k + 1) * COUNT]) for k, side in enumerate(sides)]
@@ -53,7 +53,7 @@ def test_each_triple_has_the_gradient_of_a_step_on_it_alone(case, sides):
 
 
 def test_every_entity_stands_once_per_triple(case):
-    per_triple = PerTriple(case.embedding, TripleLoss(), COUNT, len(BATCH))
+    per_triple = Differentiator(case.embedding, TripleLoss(), COUNT, len(BATCH))
     found = per_triple.gradients(BATCH, DRAWN)
     for i, triple in enumerate(BATCH):
         rows = found.entity_rows[found.starts[i] : found.starts[i + 1]].tolist()
@@ -61,7 +61,7 @@ def test_every_entity_stands_once_per_triple(case):
 
 
 def test_without_negatives_only_the_ends_and_the_relation_move(case):
-    per_triple = PerTriple(case.embedding, TripleLoss(sides=()), 0, len(BATCH))
+    per_triple = Differentiator(case.embedding, TripleLoss(sides=()), 0, len(BATCH))
     found = per_triple.gradients(BATCH, np.empty((len(BATCH), 0), np.int32))
     assert found.starts.tolist() == [0, 2, 3, 5, 7, 9, 11]
     step = 1e-6
@@ -74,7 +74,7 @@ def test_without_negatives_only_the_ends_and_the_relation_move(case):
 
 
 def test_a_second_chunk_forgets_the_first(case):
-    per_triple = PerTriple(case.embedding, TripleLoss(), COUNT, len(BATCH))
+    per_triple = Differentiator(case.embedding, TripleLoss(), COUNT, len(BATCH))
     once = per_triple.gradients(BATCH[:2], DRAWN[:2])
     first = once.entities.copy(), once.relations.copy()
     per_triple.gradients(BATCH[2:], DRAWN[2:])

@@ -163,6 +163,11 @@ class Ledger:
                 records = [charge.record() for charge in spent]
                 self._append({"kind": "charge", "client": client, "round": round, "charges": records})
 
+    def is_paid(self, client: str, round: int, charges: Sequence[Charge]) -> bool:  # noqa: A002
+        """Whether exactly this is charged for the round, and has not left: then it may be trained without paying."""
+        with self._lock:
+            return self._account(client).charged(round, merged(charges))
+
     def release(self, client: str, round: int) -> None:  # noqa: A002
         """Mark that this round's upload may leave: its state is kept, and will not be computed again."""
         with self._lock:

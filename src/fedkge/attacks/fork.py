@@ -6,13 +6,17 @@ uploads and private tables; whoever takes the seat only submits rows and receive
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.view import partial_table
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.aggregation import average
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Fit, Rows, Upload
 from fedkge.federation.run import Run
 from fedkge.federation.transcript import Transcript
@@ -91,6 +95,10 @@ class ForkedSeat:
         options = self._run.configuration.model_copy(update={"optimiser_state": "reset"})
         number = self._run.clients.index(name)
         plan = ClientPlan(options, options.seed or 0, number, ("entities",))
+        if self._run.ledger is not None:  # as the real client defends itself; what a fork spends nobody sees
+            ledger = Ledger.in_memory()
+            ledger.promise(self._run.ledger.promises[name])
+            plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
         steps = self._recorded * steps_per_round(options, len(client.shard.train))
         client.continue_from(self._private[name]["relations"], steps)

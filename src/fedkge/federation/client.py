@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.errors import RunError
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
+from fedkge.federation.defence import Defence
+from fedkge.federation.defended import DefendedRounds
 from fedkge.federation.messages import (
     Evaluate,
     Fit,
+    Goodbye,
     Greeting,
     Hello,
     Reply,
@@ -39,13 +43,17 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """What a client must know to take part: the configuration, the seed, its number, and what is shared."""
+    """What a client must know to take part: the configuration, the seed, its number, what is shared, and how it
+    defends itself (its promise stands in the ledger).
+    """
 
     configuration: Configuration
     seed: int
     number: int
     shared: tuple[Shared, ...]
     threads: int = 1
+    defence: Defence | None = None
+    ledger: Ledger = field(default_factory=Ledger.in_memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,9 @@ class _State:
 
     round: int = 0
     began_from: str = ""
-    loss: float = 0.0
+    loss: float | None = 0.0
+    validations: tuple[float, ...] = ()
+    """MRRs on public triples, for a noise schedule that needs them."""
 
 
 class Client:
@@ -62,6 +72,7 @@ class Client:
 
     With a `folder`, its state is saved after each round, before the upload leaves. A round that it has already
     trained is not trained again: the same request gets the saved upload. A round that fails leaves no trace.
+    Under a defence a round is charged to the ledger before it is trained, and released there before its upload leaves.
     """
 
     def __init__(
@@ -79,11 +90,11 @@ class Client:
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
         self.embedding = Embedding(scorer, tables, options.margin)
-        self._trainer = self._new_trainer()
+        self._trainer, self._defended = self._new_trainer()
         if self._path and self._path.exists():
             self._load(self._path)
 
-    def _new_trainer(self) -> Trainer:
+    def _new_trainer(self) -> tuple[Trainer, DefendedRounds | None]:
         options = self._plan.configuration
         known = self.shard.train if options.filter_negatives else None
         negatives = Negatives(
@@ -96,7 +107,9 @@ class Client:
             options.temperature,
             options.regularisation,
         )
-        return Trainer(self.embedding, negatives, training)
+        trainer = Trainer(self.embedding, negatives, training)
+        defence = self._plan.defence
+        return trainer, DefendedRounds(defence, trainer, self.shard, self._plan.number) if defence else None
 
     @property
     def round(self) -> int:
@@ -124,21 +137,40 @@ class Client:
         return Greeting(
             names={kind: names[kind] for kind in shared},
             widths={kind: tables[kind].shape[1] for kind in shared},
-            triples=len(self.shard.train),
+            triples=self._triples,
         )
 
-    def _fit(self, request: Fit) -> Upload:
+    @property
+    def _triples(self) -> int:
+        """The number of triples that others may know."""
+        return self._plan.defence.triples if self._plan.defence else len(self.shard.train)
+
+    def _fit(self, request: Fit) -> Upload | Goodbye:
         self._check(request.rows)
         digest = _digest(request.rows)
         if request.round > self._state.round:
+            if self._defended and not self._pay(self._defended, request.round):
+                return Goodbye("its privacy budget is spent")
             self._train_or_undo(request, digest)
         elif (request.round, digest) != (self._state.round, self._state.began_from):
             raise RunError(
                 f"{self.name} trained round {self._state.round} and is now asked for round {request.round} from other "
                 "rows: server and client states do not belong together"
             )
+        if self._defended:
+            self._plan.ledger.release(self.name, request.round)
         rows = {kind: self._tables()[kind].copy() for kind in self._plan.shared}
-        return Upload(request.round, rows, len(self.shard.train), self._state.loss)
+        return Upload(request.round, rows, self._triples, self._state.loss)
+
+    def _pay(self, defended: DefendedRounds, round_number: int) -> bool:
+        """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
+        ledger, charges = self._plan.ledger, defended.charges(round_number, self._state.validations)
+        if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
+            ledger.charges(self.name), charges
+        ):
+            return False
+        ledger.charge(self.name, round_number, charges)
+        return True
 
     def _check(self, rows: Mapping[Shared, Rows]) -> None:
         if set(rows) != set(self._plan.shared):
@@ -155,15 +187,16 @@ class Client:
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
-            self._state = _State(request.round, digest, loss)
+            validations = self._defended.validated(before.validations, request.round) if self._defended else ()
+            self._state = _State(request.round, digest, loss, validations)
             self.save()
         except BaseException:
-            self._trainer = self._new_trainer()
+            self._trainer, self._defended = self._new_trainer()
             self._fill(own)
-            self._trainer.steps, self._state = steps, _State(before.round)
+            self._trainer.steps, self._state = steps, _State(before.round, validations=before.validations)
             raise
 
-    def _train(self, request: Fit) -> float:
+    def _train(self, request: Fit) -> float | None:
         for kind, rows in request.rows.items():
             self._tables()[kind][...] = rows
         options = self._plan.configuration
@@ -171,6 +204,9 @@ class Client:
             self._trainer.reset_optimisers()
         self._trainer.set_rate(options.learning_rate * options.learning_rate_decay ** (request.round - 1))
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
+        if self._defended:
+            self._defended.train(request.round, self._state.validations, generator, self._advance)
+            return None
         if options.local_steps:
             return self._train_steps(options.local_steps, generator)
         losses = [self._trainer.epoch(self.shard.train, generator, self._advance) for _ in range(options.local_epochs)]
@@ -213,6 +249,8 @@ class Client:
             optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
             for kind, optimiser in optimisers.items():
                 arrays |= {f"optimiser/{kind}/{key}": array for key, array in optimiser.state().items()}
+        if self._defended:
+            arrays |= self._defended.lasting()
         return arrays
 
     def _fill(self, tensors: Mapping[str, NDArray[Any]]) -> None:
@@ -241,7 +279,7 @@ class Client:
             )
         self._fill(tensors)
         self._trainer.steps = facts.pop("steps")
-        self._state = _State(**facts)
+        self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
 
 
 def _sent(request: Fit) -> set[str]:

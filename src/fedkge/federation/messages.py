@@ -44,12 +44,22 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
-    """Client to server: its shared rows after the round."""
+    """Client to server: its shared rows after the round.
+
+    Under a defence `triples` is the public number, and there is no loss: it was computed from private triples.
+    """
 
     round: int
     rows: Mapping[Shared, Rows]
     triples: int
-    loss: float
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """Client to server: it takes part no longer, because its privacy budget is spent."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +95,7 @@ class Failure:
 
 
 Request: TypeAlias = Hello | Fit | Evaluate
-Reply: TypeAlias = Greeting | Upload | Scores
+Reply: TypeAlias = Greeting | Upload | Goodbye | Scores
 
 
 class ClientLogic(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import shutil
 import tomllib
@@ -23,6 +24,7 @@ import tomlkit
 from numpy.typing import NDArray
 
 from fedkge import __version__
+from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration, read_toml, restore
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
@@ -51,6 +53,14 @@ class Run:
     tensors: Tensors
     metrics: Sequence[Mapping[str, Any]] = ()
     directory: Path | None = None
+    ledger: Ledger | None = None
+    """What each client promised and spent; None without a defence."""
+
+    def epsilon(self) -> dict[str, float]:
+        """What each client has spent, at its delta; infinite without a defence."""
+        if self.ledger is None:
+            return dict.fromkeys(self.clients, math.inf)
+        return {client: self.ledger.spent(client) for client in self.ledger.clients}
 
     @property
     def clients(self) -> list[str]:
@@ -134,6 +144,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / CHECKPOINTS
+        self.ledger = path / LEDGER
 
     def exists(self) -> bool:
         """Whether a run has been started here."""

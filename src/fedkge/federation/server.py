@@ -15,6 +15,7 @@ from fedkge.federation.messages import (
     Evaluate,
     Failure,
     Fit,
+    Goodbye,
     Greeting,
     Hello,
     Rows,
@@ -50,7 +51,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundReport:
-    """What happened in a round: who delivered, who did not and why, mean loss, bytes per client both ways."""
+    """What happened in a round: who delivered, who did not and why, mean loss, bytes per client both ways.
+
+    Without a single upload, because all have said goodbye, the round did not take place.
+    """
 
     round: int
     broadcasts: Mapping[str, Mapping[Shared, Rows]]
@@ -60,10 +64,10 @@ class RoundReport:
     bytes_up: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def loss(self) -> float:
-        """The clients' last mean losses, weighted by their triples."""
-        triples = sum(upload.triples for upload in self.uploads.values())
-        return sum(upload.triples * upload.loss for upload in self.uploads.values()) / max(1, triples)
+    def loss(self) -> float | None:
+        """The clients' last mean losses, weighted by their triples; None where nobody tells."""
+        told = [(upload.triples, upload.loss) for upload in self.uploads.values() if upload.loss is not None]
+        return sum(triples * loss for triples, loss in told) / max(1, sum(n for n, _ in told)) if told else None
 
 
 class Server:
@@ -77,6 +81,8 @@ class Server:
         self._engine = engine
         self._plan = plan
         self.round = 0
+        self.gone: set[str] = set()
+        """Clients that have said goodbye."""
         self._greetings = self._greet()
         self.names: dict[Shared, dict[str, int]] = {}
         self.owners: dict[Shared, dict[str, Index]] = {}
@@ -128,7 +134,7 @@ class Server:
         }
 
     def _invited(self, round_number: int) -> list[str]:
-        names = sorted(self._greetings)
+        names = sorted(set(self._greetings) - self.gone)
         count = max(self._plan.minimum_clients, round(self._plan.fraction * len(names)), 1)
         if count >= len(names):
             return names
@@ -139,6 +145,7 @@ class Server:
         """Broadcast, collect, check, average. A client that fails is left out and may come back next round."""
         number = self.round + 1
         broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
+        gone_before = len(self.gone)
         replies = self._engine.exchange({name: Fit(number, rows) for name, rows in broadcasts.items()})
         uploads: dict[str, Upload] = {}
         refused: dict[str, Refusal] = {}
@@ -150,7 +157,9 @@ class Server:
             else:
                 refused[name] = verdict
         if len(uploads) < self._plan.minimum_clients:
-            raise self._too_few(number, len(uploads), refused)
+            if len(self.gone) == gone_before and len(self.gone) < len(self._greetings):
+                raise self._too_few(number, len(uploads), refused)
+            return RoundReport(self.round, {}, {}, {name: refusal.reason for name, refusal in refused.items()})
         self._average(uploads)
         self.round = number
         return RoundReport(
@@ -178,6 +187,9 @@ class Server:
     def _judge(self, name: str, reply: object, number: int) -> Upload | Refusal:
         if isinstance(reply, Failure):
             return Refusal(reply.reason, reply.diverged)
+        if isinstance(reply, Goodbye):
+            self.gone.add(name)
+            return Refusal(reply.reason)
         if not isinstance(reply, Upload):
             return Refusal(f"expected an upload, got {type(reply).__name__}")
         triples = self._greetings[name].triples
@@ -188,7 +200,7 @@ class Server:
         ):
             if found != expected:
                 return Refusal(f"expected {what} {expected}, got {found}")
-        if not np.isfinite(reply.loss):
+        if reply.loss is not None and not np.isfinite(reply.loss):
             return Refusal(f"expected a finite loss, got {reply.loss}", diverged=True)
         return self._judge_rows(name, reply)
 

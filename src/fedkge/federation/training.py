@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Scores, Shared
 from fedkge.federation.observer import Observer, Outlook
@@ -56,6 +58,7 @@ class Federation:
         self._shards = tuple(shards)
         trained = (pool(self._shards),) if self._strategy.pooled else self._shards
         cores = configuration.threads or available_cores()
+        self._ledger = self._open_ledger()
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         engine = EmbeddedEngine(self.clients, threads=_workers(cores, len(trained)))
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
@@ -69,19 +72,26 @@ class Federation:
         elif start:
             self._begin_from(start)
 
+    def _open_ledger(self) -> Ledger | None:
+        if self.configuration.defence == "none":
+            return None
+        if self._directory is None:
+            return Ledger.in_memory()
+        with self._directory.locked():  # opening mends what a crash has torn, which nobody may be writing meanwhile
+            return Ledger.open(self._directory.ledger)
+
     def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
         seed = _seed_of(self.configuration)
         folder = self._directory.checkpoints if self._directory else None
-        return {
-            name: Client(
-                name,
-                replace(shard, elsewhere=no_triples()),  # what others hold is for the final judgement, not for a client
-                ClientPlan(self.configuration, seed, number, self._strategy.shared, threads),
-                folder,
-                self._observer.advance,
-            )
-            for number, (name, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
-        }
+        clients: dict[str, Client] = {}
+        for number, (name, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True)):
+            own = replace(shard, elsewhere=no_triples())  # what others hold is for the final judgement
+            plan = ClientPlan(self.configuration, seed, number, self._strategy.shared, threads)
+            if self._ledger is not None:
+                defence = defence_of(self.configuration, name, own, self._ledger)
+                plan = replace(plan, defence=defence, ledger=self._ledger)
+            clients[name] = Client(name, own, plan, folder, self._observer.advance)
+        return clients
 
     def _make_ids(self) -> dict[str, NDArray[np.int32]]:
         ids: dict[str, NDArray[np.int32]] = {}
@@ -100,7 +110,8 @@ class Federation:
             self._begin()
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
-                self._round()
+                if not self._round():
+                    break
             return self._finish()
 
     def _begin(self) -> None:
@@ -131,9 +142,13 @@ class Federation:
             f"{scorer.name}, {len(self.clients)} client{'s' if len(self.clients) > 1 else ''}",
         )
 
-    def _round(self) -> None:
+    def _round(self) -> bool:
+        """One round; False when it did not take place because too few clients have a budget left."""
         began = time.perf_counter()
         report = self.server.run_round()
+        if not report.uploads:
+            self._observer.round_done(_round_facts(report, time.perf_counter() - began))
+            return False
         if self._directory and report.round in self._record:
             results = {name: self.server.rows_for(name) for name in self.clients}
             private = {name: client.unshared() for name, client in self.clients.items()}
@@ -144,6 +159,7 @@ class Federation:
         if every and report.round % every == 0:
             self._validate(report)
         self._save()
+        return True
 
     def _validate(self, report: RoundReport) -> None:
         scores = self._validation_scores()
@@ -151,15 +167,19 @@ class Federation:
             return
         record = {**self._record_of(scores, "valid"), "loss": report.loss}
         self._memory.history.append(record)
+        if self._ledger is None:  # under a defence the round that is best on private triples would tell about them
+            self._keep_the_best(record)
+        self._observer.evaluated(record)
+
+    def _keep_the_best(self, record: Mapping[str, Any]) -> None:
         if record[WATCHED] > self._memory.best:
-            self._memory.best, self._memory.best_round, self._memory.stale = record[WATCHED], report.round, 0
+            self._memory.best, self._memory.best_round, self._memory.stale = record[WATCHED], record["round"], 0
             if self._directory:
-                self._directory.write_model(self.tensors(), {"round": report.round}, best=True)
+                self._directory.write_model(self.tensors(), {"round": record["round"]}, best=True)
             else:
                 self._best = {name: table.copy() for name, table in self.tensors().items()}
         else:
             self._memory.stale += 1
-        self._observer.evaluated(record)
 
     def _validation_scores(self) -> dict[str, Scores]:
         if not self._strategy.pooled:
@@ -211,7 +231,9 @@ class Federation:
 
     def _as_run(self, tensors: Mapping[str, NDArray[Any]], history: Sequence[Mapping[str, Any]] = ()) -> Run:
         path = self._directory.path if self._directory else None
-        return Run(self.configuration, self._shards, self.entities, self.relations, tensors, history, path)
+        return Run(
+            self.configuration, self._shards, self.entities, self.relations, tensors, history, path, self._ledger
+        )
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The model as it is now, in the form of model.safetensors."""

@@ -63,12 +63,12 @@ def _lay_out(triples, drawn, place, stamp, rows, starts, ends, local):
     return count
 
 
-class PerTriple:
+class Differentiator:
     """Computes gradients triple by triple for chunks of at most `capacity` triples with `negatives` per side.
 
     >>> from fedkge.models.transe import TransE
     >>> tables = Tables(np.array([[0.0], [3.0]], np.float32), np.array([[1.0]], np.float32))
-    >>> per_triple = PerTriple(Embedding(TransE(), tables, margin=2.0), TripleLoss(sides=()), 0, 8)
+    >>> per_triple = Differentiator(Embedding(TransE(), tables, margin=2.0), TripleLoss(sides=()), 0, 8)
     >>> gradients = per_triple.gradients(np.array([[0, 0, 1], [1, 0, 1]], np.int32), np.empty((2, 0), np.int32))
     >>> gradients.entity_rows.tolist(), gradients.starts.tolist(), gradients.entities.ravel().tolist()
     ([0, 1, 1], [0, 2, 3], [-0.5, 0.5, 0.0])

@@ -1,0 +1,237 @@
+"""One client's defence: from the configuration to steps, noise and prices, all out of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.accounting.accountants import Accountant, make_accountant, merged
+from fedkge.accounting.calibration import calibrate
+from fedkge.accounting.filters import RenyiFilter
+from fedkge.accounting.ledger import FILTERED, Ledger, Promise
+from fedkge.configuration import Configuration
+from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.graph import Graph
+from fedkge.mechanisms import SELECTIONS
+from fedkge.mechanisms.adafest import Adafest
+from fedkge.mechanisms.clipping import Clip
+from fedkge.mechanisms.dense import Dense
+from fedkge.mechanisms.events import Charge, Gaussian
+from fedkge.mechanisms.fest import Fest
+from fedkge.mechanisms.noise import NoiseSource
+from fedkge.mechanisms.plan import StepPlan
+from fedkge.mechanisms.ptr import Ptr
+from fedkge.mechanisms.ptr_published import PtrPublished
+from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, Schedule
+from fedkge.mechanisms.selection import Selection
+from fedkge.registry import look_up
+
+SIZE_IS_PUBLIC = "remove one triple, the number of triples being public"
+SIZE_IS_PRIVATE = "add or remove one triple"
+
+
+@dataclass(frozen=True)
+class Defence:
+    """How one client defends itself: `noise` is the multiplier of the first round, which the budget was calibrated to.
+
+    What a step samples, clips, selects and adds comes from `plan`, and what it costs from the same plan.
+    """
+
+    options: Configuration
+    triples: int
+    """The public number of triples."""
+    entities: int
+    noise: float
+
+    @property
+    def steps(self) -> int:
+        """Steps per round, by public numbers only."""
+        options = self.options
+        return options.local_steps or options.local_epochs * -(-self.triples // options.batch_size)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The noise of each round."""
+        options = self.options
+        if options.noise_schedule == "validation":
+            return ByValidation(self.noise, options.noise_decay, options.least_gain)
+        if options.noise_schedule == "decay":
+            return GeometricDecay(self.noise, options.noise_decay)
+        return Constant(self.noise)
+
+    def plan(self, noise: float, rows: NDArray[np.int32] | None = None) -> StepPlan:
+        """A step with this noise; `rows` are those that `fest` has chosen."""
+        options = self.options
+        clip = Clip(options.clip, options.row_clip, options.normalise)
+        selection, gradient = self._selection(clip, noise, rows)
+        return StepPlan(options.batch_size, self.triples, clip, gradient, selection)
+
+    def _selection(self, clip: Clip, noise: float, rows: NDArray[np.int32] | None) -> tuple[Selection, float]:
+        options = self.options
+        if options.selection == "adafest":
+            selection, gradient = Adafest.split(noise, options.selection_share)
+            return Adafest(selection, options.selection_threshold), gradient
+        if options.selection == "fest":
+            return Fest(np.empty(0, np.int32) if rows is None else rows, self.histogram_noise), noise
+        if options.selection == "ptr":
+            return Ptr(clip, options.batch_size, noise, noise, options.test_failure), noise
+        if options.selection == "ptr-published":
+            return PtrPublished(clip, options.batch_size, noise, noise, options.test_failure), noise
+        return Dense(), noise
+
+    @property
+    def histogram_noise(self) -> float:
+        """The multiplier of the one histogram of `fest`."""
+        return float(self.noise / self.options.selection_share**0.5)
+
+    def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
+        """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
+        keep = max(1, round(self.options.selection_rows * self.entities))
+        return Fest.of_histogram(np.unique(triples, axis=0), self.entities, keep, self.histogram_noise, source).rows
+
+    def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
+        """What a round with this noise costs; the first one that a client trains also pays for what is chosen once."""
+        steps = self.plan(noise).charge(self.steps)
+        if self.options.selection == "fest" and first:
+            return (Charge(Gaussian(self.histogram_noise)), steps)
+        return (steps,)
+
+    def planned(self, rounds: int) -> tuple[Charge, ...]:
+        """What so many rounds cost if the noise falls as fast as it may."""
+        return merged(
+            charge for number in range(1, rounds + 1) for charge in self.charges(self.least_noise(number), number == 1)
+        )
+
+    def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:
+        """The noise of a round, after these public validation MRRs; rounds beyond the plan get that of its last."""
+        return self.schedule.multiplier(min(round_number, self.options.rounds), history)
+
+    def least_noise(self, round_number: int) -> float:
+        """The least noise that a round may have: that of the schedule, or one decay per validation so far."""
+        if not self.schedule.adaptive:
+            return self.noise_of(round_number)
+        validations = (round_number - 1) // max(1, self.options.evaluate_every)
+        return float(self.noise * self.options.noise_decay ** max(0, validations - 1))
+
+    @property
+    def accountant(self) -> Accountant:
+        """Who counts: the paper's formulas only for its own test."""
+        return make_accountant(accountant_of(self.options))
+
+    def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
+        """Whether the budget allows these charges after what was spent."""
+        epsilon, delta = self.options.epsilon, self.options.delta
+        if epsilon is None:
+            return True
+        if self.schedule.adaptive:
+            return self._filter(epsilon).admits(spent, charges)
+        return self.accountant.epsilon(merged((*spent, *charges)), delta) <= epsilon
+
+    def _filter(self, epsilon: float) -> RenyiFilter:
+        return RenyiFilter(epsilon, self.options.delta, self.planned(self.options.rounds))
+
+    def promise(self, client: str) -> Promise:
+        """What the client promises before it spends anything."""
+        options = self.options
+        last = self.least_noise(options.rounds)
+        facts = {
+            "defence": options.defence,
+            "noise": self.noise,
+            "rounds": options.rounds,
+            "steps per round": self.steps,
+            "batch": options.batch_size,
+            "triples": self.triples,
+            "clip": options.clip,
+            "row clip": options.row_clip,
+            "selection": options.selection,
+            "negatives": options.private_negatives,
+            "schedule": options.noise_schedule,
+            "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
+            FILTERED: self.schedule.adaptive,
+        }
+        return Promise(
+            client,
+            options.delta,
+            options.epsilon,
+            accountant_of(options),
+            SIZE_IS_PRIVATE if options.public_triples else SIZE_IS_PUBLIC,
+            largest_round=self.charges(last, first=True),
+            facts=facts,
+        )
+
+    def source(self, client: int, round_number: int) -> NoiseSource:
+        """Fresh secret noise for a round, or the research seed's."""
+        seed = self.options.noise_seed
+        return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
+
+
+def accountant_of(options: Configuration) -> str:
+    """The accountant's name; what the paper prints can only be counted as it prints it."""
+    return "published" if options.selection == "ptr-published" else options.accountant
+
+
+def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Defence | None:
+    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there."""
+    if options.defence == "none":
+        return None
+    size, entities = options.public_triples or max(1, len(shard.train)), len(shard.entities)
+    made = ledger.promises.get(client)
+    if made is not None:
+        options = options.model_copy(update={"rounds": made.facts["rounds"]})
+        return Defence(options, size, entities, float(made.facts["noise"]))
+    defence = Defence(options, size, entities, options.noise or _calibrated(options, size, entities))
+    first = defence.charges(defence.least_noise(1), first=True)
+    if not defence.affordable((), first):
+        cost = defence.accountant.epsilon(first, options.delta)
+        raise PrivacyError(
+            f"{client}: one round of {defence.steps} steps with noise {defence.noise:g} costs epsilon {cost:.3g}, the "
+            f"budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
+        )
+    ledger.promise(defence.promise(client))
+    return defence
+
+
+def _calibrated(options: Configuration, triples: int, entities: int) -> float:
+    if options.epsilon is None:
+        raise ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+    accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
+    return calibrate(
+        lambda noise: Defence(options, triples, entities, noise).planned(options.rounds),
+        options.epsilon,
+        options.delta,
+        accountant,
+    )
+
+
+def check_defence(options: Configuration) -> None:
+    """Refuse options that would make a promise untrue, before anything is read or written."""
+    if options.defence == "none":
+        if options.epsilon is not None or options.noise is not None:
+            raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
+        return
+    if options.epsilon is None and options.noise is None:
+        raise ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+    look_up(SELECTIONS, options.selection, "selection")
+    for wrong, reason in (
+        (options.patience, "patience stops by private validation triples: set patience to 0"),
+        (options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"),
+        (options.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"),
+        (
+            options.private_negatives == "inside" and options.selection != "dense",
+            f"negatives inside the gradient touch rows that {options.selection} would not noise: "
+            "set private-negatives to public, or selection to dense",
+        ),
+        (
+            options.noise_schedule == "validation" and not (options.public_validation and options.epsilon),
+            "noise by validation needs --public-validation GRAPH (public triples) and --epsilon",
+        ),
+        (
+            options.noise_schedule == "validation" and options.selection == "ptr-published",
+            "noise by validation needs a sound selection: ptr-published has no Renyi curve",
+        ),
+    ):
+        if wrong:
+            raise PrivacyError(f"defence {options.defence}: {reason}")

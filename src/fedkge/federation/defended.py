@@ -1,0 +1,101 @@
+"""The rounds of a client that defends itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.errors import DataError
+from fedkge.evaluation import evaluate
+from fedkge.federation.defence import Defence
+from fedkge.federation.private_training import PrivateTrainer
+from fedkge.graph import Graph, Triples, no_triples
+from fedkge.graph.datasets import load
+from fedkge.mechanisms.events import Charge
+from fedkge.mechanisms.negatives import PublicNegatives
+from fedkge.models.training import Trainer
+
+
+class DefendedRounds:
+    """Trains the rounds that a `Defence` plans; what it keeps between rounds was released before."""
+
+    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph, client: int) -> None:
+        self.defence = defence
+        self._trainer, self._shard, self._client = trainer, shard, client
+        self._rows: NDArray[np.int32] = np.full(len(shard.entities), -1, np.int32)
+        """The rows that `fest` has chosen, then -1 to the end."""
+        self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
+
+    @property
+    def tests(self) -> tuple[int, int]:
+        """How many propose-test-release tests were made, and how many passed."""
+        return self._private.tests.made, self._private.tests.passed
+
+    @property
+    def _chosen(self) -> bool:
+        return bool(self._rows[0] >= 0)
+
+    def lasting(self) -> dict[str, NDArray[Any]]:
+        """The arrays that outlive a round."""
+        return {"selection/rows": self._rows} if self.defence.options.selection == "fest" else {}
+
+    def charges(self, round_number: int, validations: Sequence[float]) -> tuple[Charge, ...]:
+        """What the round will cost."""
+        return self.defence.charges(self.defence.noise_of(round_number, validations), first=not self._chosen)
+
+    def train(
+        self,
+        round_number: int,
+        validations: Sequence[float],
+        generator: np.random.Generator,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Train a round that is paid for."""
+        defence = self.defence
+        source = defence.source(self._client, round_number)
+        if defence.options.selection == "fest" and not self._chosen:
+            chosen = defence.choose_rows(self._shard.train, source)
+            self._rows[: len(chosen)] = chosen
+        plan = defence.plan(defence.noise_of(round_number, validations), self._rows[self._rows >= 0])
+        self._private.train(plan, defence.steps, source, generator, advance)
+
+    def validated(self, before: tuple[float, ...], round_number: int) -> tuple[float, ...]:
+        """The public validation MRRs after this round, where the noise depends on them."""
+        options = self.defence.options
+        if options.noise_schedule != "validation" or round_number % max(1, options.evaluate_every):
+            return before
+        public = self._public_triples(options.public_validation)
+        names = self._shard.entities, self._shard.relations
+        graph = Graph("public", *names, train=no_triples(), valid=public, test=no_triples())
+        metrics = evaluate(self._trainer.embedding, graph, "valid", controls=False).metrics()
+        return (*before, metrics["both.realistic.mrr"])
+
+    def _public_negatives(self) -> PublicNegatives | None:
+        options = self.defence.options
+        if options.private_negatives == "inside":
+            return None
+        sizes = len(self._shard.entities), len(self._shard.relations)
+        if not options.public_graph:
+            return PublicNegatives(*sizes)
+        return PublicNegatives.of_graph(self._public_triples(options.public_graph), *sizes)
+
+    def _public_triples(self, name: str) -> Triples:
+        """The triples of a public graph whose names this client knows, in its numbers."""
+        public = load(name)
+        entities, relations = self._shard.entities.index, self._shard.relations.index
+        places = [
+            np.array([index.get(name, -1) for name in names], np.int32)
+            for index, names in (
+                (entities, public.entities),
+                (relations, public.relations),
+                (entities, public.entities),
+            )
+        ]
+        triples = np.column_stack([place[column] for place, column in zip(places, public.all_triples.T, strict=True)])
+        known = np.ascontiguousarray(triples[(triples >= 0).all(axis=1)])
+        if not len(known):
+            raise DataError(f"public graph {name!r}: expected triples among this client's names, found none")
+        return known

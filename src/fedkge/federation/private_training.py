@@ -1,0 +1,228 @@
+"""Local training under a defence: steps whose every influence on the tables is clipped, noised and paid for.
+
+What a step reads of the private triples passes through `plan.clip` and noise of `plan.deviation` before it reaches a
+table, entities and relations alike; the rest (dividing by the public batch size, the optimiser, public negatives) is
+post-processing. Nothing here is logged or returned that depends on the triples, but for the test counter of `ptr`,
+which is released with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.graph import HEAD, TAIL, Side, Triples
+from fedkge.mechanisms.clipping import PerTriple
+from fedkge.mechanisms.lazy import LazyNoise
+from fedkge.mechanisms.negatives import PublicNegatives
+from fedkge.mechanisms.noise import NoiseSource, round_to_grid
+from fedkge.mechanisms.plan import StepPlan
+from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.models.loss import self_adversarial
+from fedkge.models.per_triple import Differentiator, TripleLoss
+from fedkge.models.scorer import Known
+from fedkge.models.tables import Gradients, Ids, RowGradient
+from fedkge.models.training import Trainer
+
+CHUNK = 256
+"""Triples whose gradients are held apart at a time: they stay in the processor's cache."""
+
+Sums = NDArray[np.float64]
+
+
+@dataclass
+class Tests:
+    """How many propose-test-release tests were made, and how many passed."""
+
+    made: int = 0
+    passed: int = 0
+
+    def note(self, selected: Selected) -> None:
+        """Count a selection that made a test."""
+        if selected.passed is not None:
+            self.made += 1
+            self.passed += selected.passed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Push:
+    """Public (entity, relation) pairs and the entities that they are pushed away from."""
+
+    known: Known
+    drawn: Ids
+
+    def entities(self) -> Ids:
+        return np.concatenate([self.known.anchors, self.drawn.ravel()])
+
+
+class PrivateTrainer:
+    """Trains the tables of a `Trainer`, with its optimisers, by private steps on `triples`.
+
+    With `public` negatives only the positive triples are private, and the rows of negatives are pushed away without
+    noise; else every triple's corruptions are part of its clipped gradient, which needs noise on all rows.
+    """
+
+    def __init__(self, trainer: Trainer, triples: Triples, public: PublicNegatives | None = None) -> None:
+        self._trainer = trainer
+        self._triples: Triples = np.unique(triples, axis=0)  # a triple that stood twice would count twice
+        self._public = public
+        self.tests = Tests()
+        both: tuple[Side, ...] = ("tail", "head")
+        sides = both if trainer.negatives.corrupt == "both" else (trainer.negatives.corrupt,)
+        loss = TripleLoss(() if public else sides, trainer.options.temperature)
+        self._differentiator = Differentiator(trainer.embedding, loss, trainer.negatives.count, CHUNK)
+        tables = trainer.embedding.tables
+        self._relations: Sums = np.zeros(tables.relations.shape)
+        self._released = Gradients(
+            RowGradient.of(tables.entities, len(tables.entities)),
+            RowGradient.of(tables.relations, len(tables.relations)),
+        )
+        self._owed = LazyNoise(len(tables.entities)) if trainer.options.optimiser == "sgd" else None
+
+    @cached_property
+    def _all_rows(self) -> Ids:
+        return np.arange(len(self._trainer.embedding.tables.entities), dtype=np.int32)
+
+    @cached_property
+    def _noisy(self) -> Sums:
+        """Sums of all rows, for noise in bulk."""
+        return np.zeros(self._trainer.embedding.tables.entities.shape)
+
+    @cached_property
+    def _sums(self) -> RowGradient:
+        """Sums of the rows that a batch touches."""
+        rows, width = self._trainer.embedding.tables.entities.shape
+        return RowGradient(rows, width, rows, np.float64)
+
+    def train(
+        self,
+        plan: StepPlan,
+        steps: int,
+        source: NoiseSource,
+        generator: np.random.Generator,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Take `steps` steps. All that depends on the batch draws from `source`: who knew the coins of corruptions
+        would see by how much one more triple shifts those of the others. Public negatives come from `generator`.
+        """
+        dense = plan.selection.name == "dense"
+        for _ in range(steps):
+            batch = self._triples[plan.sampling.draw(len(self._triples), source)]
+            corruptions = (len(batch), self._differentiator.corruptions if not self._public else 0)
+            drawn = source.generator.integers(0, len(self._all_rows), corruptions, dtype=np.int32)
+            push = self._draw_push(plan, generator) if self._public else None
+            if not dense:
+                self._selected_step(batch, plan, source)
+            elif self._owed:
+                self._lazy_step(batch, drawn, push, plan, source)
+            else:
+                self._dense_step(batch, drawn, plan, source)
+            self._apply(plan, push)
+            advance(plan.batch)
+        if self._owed and dense:
+            self._owed.settle_all(self._trainer.embedding.tables.entities, self._shift(plan), source)
+
+    def _dense_step(self, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> None:
+        """Noise on all rows, then the clipped gradients on top of it."""
+        source.fill_gaussian(self._noisy, plan.deviation)
+        source.fill_gaussian(self._relations, plan.deviation)
+        for gradients in self._by_chunk(batch, drawn):
+            plan.clip.add_to(gradients, self._noisy, self._relations)
+        round_to_grid(self._noisy, plan.deviation)
+        self._release(self._all_rows, self._noisy, plan)
+
+    def _lazy_step(self, batch: Triples, drawn: Ids, push: _Push | None, plan: StepPlan, source: NoiseSource) -> None:
+        """The same for SGD, whose noise may wait until a row is read: identical in law, and cheaper."""
+        owed, rows = self._owed, [batch[:, HEAD], batch[:, TAIL], drawn.ravel(), *([push.entities()] if push else [])]
+        if owed is None:
+            return
+        owed.settle(np.concatenate(rows), self._trainer.embedding.tables.entities, self._shift(plan), source)
+        owed.owe()
+        sums = self._sum(np.concatenate(rows), batch, drawn, plan, source)
+        values: Sums = sums.values[: sums.count].astype(np.float64, copy=False)
+        round_to_grid(values, plan.deviation)
+        self._release(sums.touched, values, plan)
+        sums.clear()
+
+    def _selected_step(self, batch: Triples, plan: StepPlan, source: NoiseSource) -> None:
+        """Noise on the rows that a private selection chose, whether the batch touched them or not."""
+        ends = np.concatenate([batch[:, HEAD], batch[:, TAIL]])
+        sums = self._sum(ends, batch, np.empty((len(batch), 0), np.int32), plan, source)
+        rows, values = sums.touched, sums.values[: sums.count]
+        counts = np.bincount(sums.slots[ends], minlength=sums.count)
+        counts -= np.bincount(sums.slots[batch[batch[:, HEAD] == batch[:, TAIL], HEAD]], minlength=sums.count)
+        touched = Touched(rows, counts, np.linalg.norm(values, axis=1), len(self._all_rows))
+        selected = plan.selection.select(touched, source)
+        self.tests.note(selected)
+        released = source.gaussian((len(selected.rows), values.shape[1]), plan.deviation)
+        slots = sums.slots[selected.rows]
+        released[slots >= 0] += values[slots[slots >= 0]]
+        round_to_grid(released, plan.deviation)
+        self._release(selected.rows, released, plan)
+        sums.clear()
+
+    def _sum(self, rows: Ids, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> RowGradient:
+        """Clipped gradients summed for these entity rows without noise, and for all relations with noise."""
+        sums = self._sums
+        sums.touch(rows)
+        values: Sums = sums.values.astype(np.float64, copy=False)
+        if plan.selection.is_private:
+            source.fill_gaussian(self._relations, plan.deviation)
+        else:  # as the paper prints it: relations take raw gradients
+            self._relations.fill(0)
+        for gradients in self._by_chunk(batch, drawn):
+            plan.clip.add_to_slots(gradients, sums.slots, values, self._relations)
+        return sums
+
+    def _by_chunk(self, batch: Triples, drawn: Ids) -> Iterator[PerTriple]:
+        for first in range(0, len(batch), CHUNK):
+            part = slice(first, first + CHUNK)
+            found = self._differentiator.gradients(batch[part], drawn[part])
+            yield PerTriple(found.entities, found.entity_rows, found.starts, found.relations, found.relation_rows)
+
+    def _release(self, rows: Ids, sums: Sums, plan: StepPlan) -> None:
+        into = self._released.entities
+        into.touch(rows)
+        np.divide(sums, plan.batch, out=into.values[: len(rows)], casting="same_kind")
+
+    def _apply(self, plan: StepPlan, push: _Push | None) -> None:
+        """From here on everything is post-processing: the relations, public negatives, the optimisers."""
+        trainer, into = self._trainer, self._released
+        round_to_grid(self._relations, plan.deviation)
+        into.relations.touch(np.arange(len(self._relations), dtype=np.int32))
+        np.divide(self._relations, plan.batch, out=into.relations.values, casting="same_kind")
+        if push:
+            self._push_away(push, into)
+        tables = trainer.embedding.tables
+        trainer.entity_optimiser.step(tables.entities, into.entities)
+        trainer.relation_optimiser.step(tables.relations, into.relations)
+        into.clear()
+        trainer.steps += 1
+
+    def _draw_push(self, plan: StepPlan, generator: np.random.Generator) -> _Push | None:
+        if self._public is None:
+            return None
+        side = self._trainer.negatives.side(self._trainer.steps)
+        triples = self._public.draw(plan.batch, generator)
+        return _Push(Known.of(triples, side), self._trainer.negatives.draw(triples, side, generator))
+
+    def _push_away(self, push: _Push, into: Gradients) -> None:
+        trainer, embedding = self._trainer, self._trainer.embedding
+        entities, comparison = embedding.tables.entities, embedding.scorer.comparison
+        into.entities.touch(push.entities())
+        queries = embedding.scorer.queries(embedding.tables, push.known)
+        scores = np.empty((len(queries), push.drawn.shape[1]), entities.dtype)
+        group = trainer.negatives.group_size
+        comparison.against_rows(queries, entities, push.drawn, group, embedding.offset, scores)
+        loss = self_adversarial(np.zeros(len(queries), entities.dtype), scores, trainer.options.temperature)
+        slope, rows = np.zeros_like(queries), into.entities
+        comparison.backward(queries, entities, push.drawn, group, loss.negative, slope, rows.slots, rows.values)
+        embedding.scorer.backward(embedding.tables, push.known, slope, into)
+
+    def _shift(self, plan: StepPlan) -> float:
+        """How far the noise of one step moves a number of the table under SGD."""
+        return self._trainer.entity_optimiser.rate * plan.deviation / plan.batch
