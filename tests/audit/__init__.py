@@ -1,0 +1,1 @@
+"""Tests of bounds, guesses and audits of runs."""
