@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import attack, audit, data, demo, evaluate, export, predict, train
+from fedkge.cli import attack, audit, compare, data, demo, evaluate, export, predict, report, train
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -47,5 +47,7 @@ app.command("evaluate", epilog=evaluate.EXAMPLE)(guarded(evaluate.evaluate))
 app.command("predict", epilog=predict.EXAMPLE)(guarded(predict.predict))
 app.command("attack", epilog=attack.EXAMPLE)(guarded(attack.attack))
 app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
+app.command("report", epilog=report.EXAMPLE)(guarded(report.report))
+app.command("compare", epilog=compare.EXAMPLE)(guarded(compare.compare))
 app.command("export", epilog=export.EXAMPLE)(guarded(export.export))
 app.add_typer(data.app, name="data")

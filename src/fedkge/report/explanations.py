@@ -1,0 +1,111 @@
+"""What each figure shows, in words: its title, its alternative text and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedkge.report.document import (
+    Attacks,
+    AttackSeries,
+    Audit,
+    Claim,
+    Curve,
+    DesignFacts,
+    FigureText,
+    Spending,
+    Utility,
+)
+from fedkge.report.numbers import at_least, epsilon, percent, share
+
+GRID = 1e-9
+
+
+def figure_texts(
+    attacks: Attacks, claim: Claim, audit: Audit, spending: Sequence[Spending], utility: Utility
+) -> tuple[FigureText, ...]:
+    """The texts of exactly those figures for which there are numbers, in the order of the page."""
+    texts = []
+    for design in attacks.designs:
+        curves = [curve for curve in attacks.curves if curve.design == design.design]
+        if curves:
+            texts.append(_roc(design, curves, claim))
+    for design in attacks.designs:
+        series = [one for one in attacks.by_round if one.design == design.design and len(one.rounds) > 1]
+        if series:
+            texts.append(_auc_by_round(design, series))
+    if spending:
+        texts.append(_epsilon_by_round(spending[0], claim, audit))
+    if utility.rows:
+        texts.append(_utility(utility))
+    return tuple(texts)
+
+
+def tpr_at(curve: Curve, fpr: float) -> float:
+    """The highest true-positive rate on a curve at a false-positive rate of at most `fpr`.
+
+    >>> tpr_at(Curve("a", "server", "C", 1, (0.0, 0.1, 1.0), (0.2, 0.5, 1.0)), 0.1)
+    0.5
+    """
+    return max((true for false, true in zip(curve.fpr, curve.tpr, strict=True) if false <= fpr + GRID), default=0.0)
+
+
+def _roc(design: DesignFacts, curves: Sequence[Curve], claim: Claim) -> FigureText:
+    shown = max(0.01, design.smallest_fpr)
+    best = max(curves, key=lambda curve: tpr_at(curve, shown))
+    alt = (
+        f"ROC curves of {len(curves)} attacks on design {design.design}, both axes logarithmic. At a false-positive "
+        f"rate of {percent(shown)} the highest curve, {best.attack}, has found {percent(tpr_at(best, shown))} of the "
+        "members."
+    )
+    limit = (
+        f"The dashed line is the most that epsilon {epsilon(claim.epsilon)} allows: a curve clearly above it "
+        "contradicts the claim."
+        if claim.epsilon is not None
+        else "There is no dashed limit, because no promise was made."
+    )
+    caption = (
+        "How many members an attacker finds (up) for how many false accusations (right). Guessing is the dotted "
+        f"diagonal; higher is worse for the data owner. {limit} Grey: false-positive rates below "
+        f"{percent(design.smallest_fpr)}, about which {design.non_members:,} non-members say nothing reliable."
+    )
+    return FigureText(f"roc-{design.design}", f"ROC on design {design.design}", alt, caption)
+
+
+def _auc_by_round(design: DesignFacts, series: Sequence[AttackSeries]) -> FigureText:
+    best = max(series, key=lambda one: one.auc[-1].value)
+    alt = (
+        f"AUC by round of {len(series)} attacks on design {design.design}. The strongest, {best.attack}, goes from "
+        f"{share(best.auc[0].value)} in round {best.rounds[0]} to {share(best.auc[-1].value)} in round "
+        f"{best.rounds[-1]}."
+    )
+    caption = "AUC after each attacked round, with its interval for the strongest attack. Guessing is the dotted line."
+    return FigureText(f"auc-{design.design}", f"Attacks on design {design.design} by round", alt, caption)
+
+
+def _epsilon_by_round(spending: Spending, claim: Claim, audit: Audit) -> FigureText:
+    shown = ""
+    if audit.largest is not None:
+        shown = f" The audit shows at least {at_least(audit.largest.epsilon)}."
+    budget = "" if claim.promised is None else f" The budget is {epsilon(claim.promised)}."
+    alt = (
+        f"Epsilon spent by {spending.client} by round, up to {epsilon(spending.epsilon[-1])} after round "
+        f"{spending.rounds[-1]}.{budget}{shown}"
+    )
+    caption = (
+        "What the ledger says was spent (an upper bound, by proof) and what the audit shows (a lower bound, by "
+        "measurement). The truth lies between the two; a lower bound above the upper one would contradict the claim."
+    )
+    return FigureText("epsilon", "Epsilon by round", alt, caption)
+
+
+def _utility(utility: Utility) -> FigureText:
+    first = utility.rows[0]
+    alt = (
+        f"MRR of tails, heads and both for the run and what it is compared with. The run: tail {share(first.tail)}, "
+        f"head {share(first.head)}, both {share(first.both)}."
+    )
+    caption = (
+        "Ranking tails is easy: counting does it well. What the model adds shows in the heads, and in both sides taken "
+        "together, against the popularity controls."
+    )
+    return FigureText("utility", "Utility beside the controls", alt, caption)

@@ -1,0 +1,179 @@
+"""What was measured: attacks.json, exposed.json and audit.json as parts of the document."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedkge.audit.metrics import LEVEL, Estimate, RateAtFpr, smallest_fpr
+from fedkge.report.document import (
+    AttackRow,
+    Attacks,
+    AttackSeries,
+    Audit,
+    Bound,
+    Copy,
+    Curve,
+    DesignFacts,
+    Exposed,
+    ExposedTriple,
+)
+from fedkge.report.reading import damaged, read_record
+from fedkge.report.verdict import judged
+from fedkge.report.wording import DESIGNS, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED
+
+ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
+AGAIN = "attack the run again (`fedkge attack`)"
+AUDIT_AGAIN = "audit again (`fedkge audit`)"
+DRAWN = 5
+"""Curves of the so many strongest attacks of each strict design are drawn."""
+NAMED = 100
+"""So many exposed triples are listed, those that most attacks found first."""
+OF_REAL_TRIPLES = ("B", "D")
+"""Designs whose members are real triples and whose non-members look like them."""
+
+Outcome = Mapping[str, Any]
+
+
+def gather_attacks(run: Path, audit: Audit) -> Attacks:
+    """All attacks after their last round, with the audit's bound where it used the same attack."""
+    content = read_record(run / ATTACKS, AGAIN)
+    if content is None:
+        return Attacks(NOT_ATTACKED, LEVEL, (), (), (), ())
+    try:
+        groups: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+        for outcome in content["outcomes"]:
+            groups[outcome["design"], outcome["attack"], outcome["adversary"]].append(outcome)
+        ordered = [group for design in DESIGNS for key, group in groups.items() if key[0] == design]
+        designs = tuple(_design(name, groups) for name in DESIGNS if any(key[0] == name for key in groups))
+        level = ordered[0][-1]["metrics"]["level"] if ordered else LEVEL
+        rows = judged([_row(group, audit) for group in ordered], designs, level)
+        drawn = [group for group in ordered if _drawn(group, rows, designs)]
+        return Attacks("", level, designs, rows, tuple(map(_curve, drawn)), tuple(map(_series, drawn)))
+    except (KeyError, TypeError, IndexError) as error:
+        raise damaged(run / ATTACKS, error, AGAIN) from error
+
+
+def targets_seed(run: Path) -> int | None:
+    """The seed by which the targets were drawn."""
+    content = read_record(run / ATTACKS, AGAIN)
+    return None if content is None else content["plan"]["seed"]
+
+
+def _design(name: str, groups: Mapping[tuple[str, str, str], Sequence[Outcome]]) -> DesignFacts:
+    metrics = next(group[-1]["metrics"] for key, group in groups.items() if key[0] == name)
+    members, non_members = metrics["members"], metrics["non_members"]
+    smallest = smallest_fpr(non_members, metrics["level"])
+    return DesignFacts(name, *DESIGNS[name], members, non_members, smallest, metrics["floor_f1"])
+
+
+def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
+    last, best = group[-1], max(group, key=lambda outcome: outcome["metrics"]["best_f1"]["value"])
+    metrics, calibrated = last["metrics"], last["metrics"]["calibrated_f1"]
+    labels = (last["attack"], f"{last['attack']} ({last['adversary']})")
+    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] == "C"]
+    return AttackRow(
+        attack=last["attack"],
+        adversary=last["adversary"],
+        design=last["design"],
+        round=last["round"],
+        auc=Estimate(**metrics["auc"]),
+        corrected_low=None,
+        leaks=None,
+        tpr=tuple(RateAtFpr(**rate) for rate in metrics["tpr"]),
+        best_f1=metrics["best_f1"]["value"],
+        best_f1_of_any_round=best["metrics"]["best_f1"]["value"],
+        best_round=best["round"],
+        calibrated_f1=None if calibrated is None else calibrated["value"],
+        bound=max(bounds, key=lambda bound: bound.epsilon, default=None),
+    )
+
+
+def _drawn(group: Sequence[Outcome], rows: Sequence[AttackRow], designs: Sequence[DesignFacts]) -> bool:
+    """Whether this is among the strongest attacks of a strict design."""
+    last = group[-1]
+    if not any(design.strict and design.design == last["design"] for design in designs):
+        return False
+    rivals = sorted((row.auc.value for row in rows if row.design == last["design"]), reverse=True)
+    return bool(last["metrics"]["auc"]["value"] >= rivals[:DRAWN][-1])
+
+
+def _curve(group: Sequence[Outcome]) -> Curve:
+    last = group[-1]
+    roc = last["metrics"]["roc"]
+    return Curve(
+        last["attack"], last["adversary"], last["design"], last["round"], _short(roc["fpr"]), _short(roc["tpr"])
+    )
+
+
+def _short(values: Sequence[float]) -> tuple[float, ...]:
+    """Six decimals are finer than any plot."""
+    return tuple(round(value, 6) for value in values)
+
+
+def _series(group: Sequence[Outcome]) -> AttackSeries:
+    last = group[-1]
+    rounds = tuple(outcome["round"] for outcome in group)
+    auc = tuple(Estimate(**outcome["metrics"]["auc"]) for outcome in group)
+    return AttackSeries(last["attack"], last["adversary"], last["design"], rounds, auc)
+
+
+def gather_audit(run: Path) -> Audit:
+    """The audit's findings, all of them: the reader sees how often was looked."""
+    content = read_record(run / AUDIT, AUDIT_AGAIN)
+    if content is None:
+        return Audit(NOT_AUDITED, None, 0, 0, None, None, (), None, None, "", "", ())
+    try:
+        findings = tuple(
+            Bound(one["attack"], one["bound"], one["ceiling"], one["guesses"], one["right"], one["gaussian_bound"])
+            for one in content["findings"]
+        )
+        largest = max(findings, key=lambda bound: (bound.epsilon, bound.right / bound.guesses), default=None)
+        return Audit(
+            missing="",
+            round=content.get("round"),
+            canaries=content["canaries"],
+            inserted=content["inserted"],
+            delta=content["delta"],
+            confidence=content["confidence"],
+            findings=findings,
+            largest=largest,
+            ceiling=content["ceiling"],
+            gaussian_holds=content["gaussian"]["holds"],
+            coins=content["coins"],
+            warnings=_audit_warnings(content),
+        )
+    except (KeyError, TypeError) as error:
+        raise damaged(run / AUDIT, error, AUDIT_AGAIN) from error
+
+
+def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
+    found = []
+    if content["coins"] != "independent":
+        found.append("The coins of the canaries follow from a research seed: whoever knows it knows them.")
+    if (looks := len(content["plans"])) > 1:
+        found.append(f"This run was audited in {looks} ways; the correction covers only the last one.")
+    return tuple(found)
+
+
+def gather_exposed(run: Path, copy: Copy) -> Exposed:
+    """How many real triples some attack found, and which: by name only for their owner."""
+    content = read_record(run / EXPOSED, AGAIN)
+    if content is None:
+        return Exposed(NOT_EXPOSED, 0.0, 0, 0, (), 0)
+    try:
+        entries = [entry for entry in content["attacks"] if entry["design"] in OF_REAL_TRIPLES]
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        attacked = sum({entry["design"]: int(entry["members"]) for entry in entries}.values())
+        for entry in entries:
+            for head, relation, tail in entry["found"]:
+                found[head, relation, tail].append(f"{entry['attack']} ({entry['design']})")
+        ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+        named = ordered[:NAMED] if copy == "for-owner" else []
+        triples = tuple(ExposedTriple(*names, tuple(sorted(attacks))) for names, attacks in named)
+        left_out = len(found) - len(triples) if copy == "for-owner" else 0
+        return Exposed("", content["fpr"], attacked, len(found), triples, left_out)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(run / EXPOSED, error, AGAIN) from error

@@ -1,0 +1,74 @@
+"""How numbers are written, in sentences and on the page: in one place, so that one number always looks the same."""
+
+from __future__ import annotations
+
+import math
+
+
+def share(value: float | None) -> str:
+    """A number between 0 and 1: AUC, F1, MRR.
+
+    >>> share(2 / 3), share(None)
+    ('0.667', 'none')
+    """
+    return "none" if value is None else f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """A difference of shares.
+
+    >>> signed(-0.0123), signed(0.2)
+    ('-0.012', '+0.200')
+    """
+    return f"{value:+.3f}"
+
+
+def percent(value: float) -> str:
+    """A share as people say it, never rounded up to all or down to nothing.
+
+    >>> percent(0.955), percent(0.001), percent(0.99996), percent(1.0), percent(0.00004)
+    ('95.5 %', '0.1 %', 'more than 99.9 %', '100 %', 'less than 0.1 %')
+    """
+    if 0 < value < 0.0005:
+        return "less than 0.1 %"
+    if 0.9995 <= value < 1:
+        return "more than 99.9 %"
+    return f"{100 * value:.1f}".removesuffix(".0") + " %"
+
+
+def epsilon(value: float | None) -> str:
+    """A privacy budget or a bound: two decimals, no more digits than it has.
+
+    >>> epsilon(8.0), epsilon(3.487), epsilon(0.004), epsilon(None)
+    ('8', '3.49', '0', 'unbounded')
+    """
+    if value is None or math.isinf(value):
+        return "unbounded"
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def at_least(value: float) -> str:
+    """A lower bound: rounded down, so that it never says more than was shown.
+
+    >>> at_least(3.489), at_least(0.0)
+    ('3.48', '0')
+    """
+    return epsilon(math.floor(100 * value) / 100)
+
+
+def small(value: float) -> str:
+    """A tiny probability such as delta.
+
+    >>> small(1e-5), small(0.05)
+    ('0.00001', '0.05')
+    """
+    return f"{value:.10f}".rstrip("0") if value >= 1e-7 else f"{value:.2g}"
+
+
+def count(value: int) -> str:
+    """A whole number.
+
+    >>> count(12345)
+    '12,345'
+    """
+    return f"{value:,}"

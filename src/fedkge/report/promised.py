@@ -1,0 +1,178 @@
+"""What was promised, and what the ledger says was spent: ledger.jsonl as parts of the document."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedkge.configuration import Configuration
+from fedkge.report.document import Claim, ClientClaim, Spending
+from fedkge.report.numbers import epsilon, percent, small
+from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
+
+if TYPE_CHECKING:
+    from fedkge.accounting.ledger import Entry, Ledger
+    from fedkge.accounting.promises import Promise
+
+LEDGER = "ledger.jsonl"
+LIMIT_FPR = 0.01
+MUCH = 0.5
+"""A limit above this share of the members is no comfort, and the report says so."""
+POINTS = 12
+"""Epsilon is computed after at most so many rounds: each takes an accountant a moment."""
+
+
+def roc_limit(fpr: float, epsilon: float | None, delta: float | None) -> float:
+    """The highest true-positive rate that (epsilon, delta)-differential privacy allows at a false-positive rate.
+
+    >>> round(roc_limit(0.01, 1.0, 0.0), 4), roc_limit(0.01, None, None)
+    (0.0272, 1.0)
+    """
+    if epsilon is None or delta is None:
+        return 1.0
+    return min(1.0, math.exp(min(epsilon, 700.0)) * fpr + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr))
+
+
+def open_ledger(run: Path) -> Ledger | None:
+    """The run's ledger, to look at; None where nobody has promised anything."""
+    path = run / LEDGER
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (heavy, and only for defended runs)
+
+    return Ledger.read(path)
+
+
+def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
+    """The promise of the victim, which the attacks and the audit are about, and the spending of every client."""
+    if ledger is None:
+        return _no_claim(configuration)
+    clients = tuple(_client(ledger, name) for name in ledger.clients)
+    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
+    limit = roc_limit(LIMIT_FPR, own.spent, promise.delta)
+    return Claim(
+        mechanism=_mechanism(configuration),
+        accountant=promise.accountant,
+        unit=f"one {promise.unit}, of one client",
+        neighbours=promise.neighbours,
+        client=name,
+        clients=clients,
+        promised=own.epsilon,
+        epsilon=own.spent,
+        delta=promise.delta,
+        limit_fpr=LIMIT_FPR,
+        limit_tpr=limit,
+        meaning=_meaning(name, limit),
+        facts=tuple((str(key), _plain(value)) for key, value in promise.facts.items()),
+        warnings=_warnings(promise, clients, configuration),
+        trusted=trusted(configuration, promised=True),
+        released=released(configuration),
+        not_covered=not_covered(configuration),
+    )
+
+
+def _no_claim(configuration: Configuration) -> Claim:
+    return Claim(
+        mechanism=NO_PROMISE,
+        accountant="",
+        unit="",
+        neighbours="",
+        client=configuration.victim,
+        clients=(),
+        promised=None,
+        epsilon=None,
+        delta=None,
+        limit_fpr=LIMIT_FPR,
+        limit_tpr=1.0,
+        meaning="",
+        facts=(),
+        warnings=(),
+        trusted=trusted(configuration, promised=False),
+        released=released(configuration),
+        not_covered=("Everything: without a promise, nothing is covered.",),
+    )
+
+
+def _client(ledger: Ledger, name: str) -> ClientClaim:
+    promise, spent = ledger.promises[name], ledger.spent(name)
+    within = math.isfinite(spent) and (promise.epsilon is None or spent <= promise.epsilon * (1 + 1e-9))
+    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within)
+
+
+def _meaning(client: str, limit: float) -> str:
+    """The claim in terms of what an attacker can do."""
+    reach = (
+        f"By proof, an attacker who sees everything that {client} sends, and accuses {percent(LIMIT_FPR)} of the "
+        f"non-members wrongly, finds no more than {100 * limit:.4g} % of the members, whatever the attack."
+    )
+    if limit <= MUCH:
+        return reach
+    return f"{reach} So large an epsilon allows much on paper: judge it together with the attacks and the audit."
+
+
+def _mechanism(configuration: Configuration) -> str:
+    chosen = "all rows" if configuration.selection == "dense" else f"rows chosen by {configuration.selection}"
+    clip = f"gradients of single triples clipped to {configuration.clip:g}"
+    return f"{configuration.defence}: Poisson samples, {clip}, Gaussian noise on {chosen}"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
+    from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+
+    found = []
+    if configuration.noise_seed is not None:
+        found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
+    if not make_accountant(promise.accountant).sound:
+        found.append(f"The accountant {promise.accountant} repeats formulas that are not sound: no promise holds.")
+    over = [f"{client.client} ({epsilon(client.spent)})" for client in clients if not client.within]
+    if over:
+        found.append(f"More was spent than the {epsilon(promise.epsilon)} that was promised, by {', '.join(over)}.")
+    if promise.epsilon is None:
+        found.append(f"No budget was set: the claim is what the ledger has counted, at delta {small(promise.delta)}.")
+    return tuple(found)
+
+
+def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tuple[Spending, ...]:
+    """Epsilon of the victim after up to twelve of its rounds; constant where only the whole budget is a guarantee."""
+    if ledger is None:
+        return ()
+    from fedkge.accounting.accountants import make_accountant, merged  # noqa: PLC0415 (heavy)
+
+    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
+    accountant = make_accountant(promise.accountant)
+    rounds, spent = [], []
+    for place in _places(len(entries)):
+        charges = merged(charge for _, entry in entries[: place + 1] for charge in entry.charges)
+        filtered = promise.facts.get("filter") and promise.epsilon is not None
+        value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
+        if value is not None and math.isfinite(value):
+            rounds.append(entries[place][0])
+            spent.append(value)
+    return (Spending(name, tuple(rounds), tuple(spent)),) if rounds else ()
+
+
+def _in_rounds(entries: tuple[Entry, ...]) -> list[tuple[int, Entry]]:
+    """Entries with their rounds; a torn line, which has none, belongs to the round before it."""
+    found, last = [], 0
+    for entry in entries:
+        last = entry.round if entry.round is not None else last
+        found.append((last, entry))
+    return found
+
+
+def _places(count: int) -> list[int]:
+    """Up to `POINTS` places, spread over all, the last always among them.
+
+    >>> _places(3), _places(0), _places(100)[-3:]
+    ([0, 1, 2], [], [82, 91, 99])
+    """
+    if count <= POINTS:
+        return list(range(count))
+    return [*range(0, count - count // POINTS, count // (POINTS - 1)), count - 1]

@@ -1,0 +1,143 @@
+"""The verdict and the rule behind it: which attacks count as leakage, corrected for how many were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scipy import special
+
+from fedkge.audit.metrics import LEVEL, Estimate
+from fedkge.report.document import AttackRow, Audit, Claim, DesignFacts, Verdict
+from fedkge.report.numbers import at_least, count, epsilon, percent, share
+
+CHANCE = 0.5
+
+
+def corrected_low(auc: Estimate, members: int, non_members: int, level: float, tests: int) -> float:
+    """The lower end of an AUC's interval when `tests` intervals must hold together (Bonferroni).
+
+    DeLong's interval is stretched by the ratio of the normal quantiles. An AUC of exactly 1 has DeLong variance 0; its
+    interval is the exact one of `audit.metrics.auc`, at the corrected level.
+
+    >>> auc = Estimate(0.60, 0.55, 0.65)
+    >>> round(corrected_low(auc, 500, 500, 0.95, 1), 3), round(corrected_low(auc, 500, 500, 0.95, 20), 3)
+    (0.55, 0.523)
+    >>> round(corrected_low(Estimate(1.0, 0.993, 1.0), 500, 500, 0.95, 20), 3)
+    0.987
+    """
+    alpha = (1.0 - level) / tests
+    if auc.value == 1.0:
+        return float((alpha / 2.0) ** (1.0 / min(members, non_members)))
+    stretched = float(special.ndtri(1.0 - alpha / 2.0) / special.ndtri((1.0 + level) / 2.0))
+    return max(0.0, auc.value - stretched * (auc.value - auc.low))
+
+
+def judged(rows: Sequence[AttackRow], designs: Sequence[DesignFacts], level: float) -> tuple[AttackRow, ...]:
+    """The rows with `corrected_low` and `leaks`, where their design counts."""
+    strict = {design.design: design for design in designs if design.strict}
+    tests = sum(row.design in strict for row in rows)
+    done = []
+    for row in rows:
+        if (design := strict.get(row.design)) is None:
+            done.append(row)
+            continue
+        low = corrected_low(row.auc, design.members, design.non_members, level, tests)
+        done.append(replace(row, corrected_low=low, leaks=low > CHANCE))
+    return tuple(done)
+
+
+def strongest(rows: Sequence[AttackRow]) -> AttackRow | None:
+    """The attack with the highest lower end among those that count; with the highest AUC if none counts."""
+    counted = [row for row in rows if row.corrected_low is not None]
+    return max(counted, key=lambda row: (row.corrected_low or 0.0, row.auc.value), default=None)
+
+
+def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float = LEVEL) -> Verdict:
+    """The verdict: a contradicted claim before leakage, leakage before none, and nothing without a measurement."""
+    counted = [row for row in rows if row.leaks is not None]
+    found = [row for row in counted if row.leaks]
+    bound = audit.largest
+    if bound is not None and claim.epsilon is not None and bound.epsilon > claim.epsilon:
+        kind = "claim contradicted"
+        sentence = (
+            f"Claim contradicted: the ledger claims an epsilon of {epsilon(claim.epsilon)}, and the audit shows at "
+            f"least {at_least(bound.epsilon)}."
+        )
+    elif found:
+        best = strongest(found)
+        assert best is not None  # noqa: S101 (found is not empty)
+        kind = "leakage found"
+        sentence = (
+            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks that count do better than chance, "
+            f"and the strongest tells a training triple from another in {percent(best.auc.value)} of all pairs."
+        )
+    elif bound is not None and bound.epsilon > 0:
+        kind = "leakage found"
+        sentence = f"Leakage found: the audit shows an epsilon of at least {at_least(bound.epsilon)}."
+    elif counted or bound is not None:
+        kind = "no leakage found by these attacks"
+        sentence = f"No leakage found by these attacks: {_nothing(len(counted), bound is not None)}."
+    else:
+        kind = "not measured"
+        sentence = (
+            "Not measured: no attack or audit that counts was made, so this run may give away anything or nothing."
+        )
+    return Verdict(
+        kind=kind,  # type: ignore[arg-type]
+        sentence=sentence,
+        remarks=_remarks(found, counted, claim, audit),
+        rule=_rule(len(counted), level),
+        tests=len(counted),
+        found=len(found),
+        chance=CHANCE,
+        level=level,
+        corrected_level=1.0 - (1.0 - level) / max(1, len(counted)),
+    )
+
+
+def _nothing(tests: int, audited: bool) -> str:
+    parts = [f"none of {count(tests)} does better than chance"] if tests else []
+    parts += ["the audit's bound is 0"] if audited else []
+    return ", and ".join(parts) + "; that is no proof that there is none"
+
+
+def _remarks(found: Sequence[AttackRow], counted: Sequence[AttackRow], claim: Claim, audit: Audit) -> tuple[str, ...]:
+    remarks = []
+    best = strongest(found or counted)
+    if best is not None:
+        remarks.append(
+            f"Strongest attack: {best.attack}, by the {best.adversary}, on design {best.design}: AUC "
+            f"{share(best.auc.value)} ({share(best.auc.low)} to {share(best.auc.high)}; {share(CHANCE)} is guessing)."
+        )
+    if not claim.clients:
+        remarks.append("No promise was made: nothing limits what this run gives away, whatever the attacks found.")
+        if audit.largest is not None and audit.ceiling is not None:
+            shown, most = at_least(audit.largest.epsilon), at_least(audit.ceiling)
+            remarks.append(f"The audit shows an epsilon of at least {shown}; it could show at most {most}.")
+    elif claim.epsilon is not None and audit.largest is None:
+        remarks.append(
+            f"The run claims epsilon {epsilon(claim.epsilon)}. No audit has tested that; attacks alone cannot."
+        )
+    elif claim.epsilon is not None and audit.largest is not None:
+        remarks.append(_against_claim(claim.epsilon, audit.largest.epsilon, audit.ceiling or 0.0))
+    return (*remarks, *claim.warnings, *audit.warnings)
+
+
+def _against_claim(claimed: float, bound: float, ceiling: float) -> str:
+    shown = f"the audit shows at least {at_least(bound)} and could show at most {at_least(ceiling)}"
+    if bound > claimed:
+        return f"The run claims epsilon {epsilon(claimed)}; {shown}. Code, plan or proof is wrong: do not release it."
+    if ceiling <= claimed:
+        return f"The run claims epsilon {epsilon(claimed)}; {shown}, so it could not refute the claim, true or not."
+    return f"The run claims epsilon {epsilon(claimed)}; {shown}: not contradicted, which is no proof."
+
+
+def _rule(tests: int, level: float) -> str:
+    return (
+        "An attack counts as leakage when the lower end of its AUC's confidence interval, after the last round, lies "
+        f"above chance. The interval is widened for the number of attacks ({count(tests)} here, Bonferroni), so that "
+        f"all of them together raise a false alarm in at most {percent(1 - level)} of runs without leakage. Only "
+        "designs in which nothing but membership tells the two sides apart are counted (B and C); A and D also reward "
+        "a model that merely knows what is plausible. An audit counts when its bound is above 0."
+    )

@@ -1,0 +1,105 @@
+"""The report's fixed sentences: what is released, whom one must trust, what no number here covers."""
+
+from __future__ import annotations
+
+from fedkge.configuration import Configuration
+from fedkge.report.numbers import percent
+
+NO_PROMISE = "No promise was made: this run has no defence, and nothing limits what its messages give away."
+NOT_ATTACKED = "Not measured: no attack has been made on this run (`fedkge attack RUN`)."
+NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
+NOT_RANKED = "Not measured: the run has no test result."
+NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
+
+DESIGNS: dict[str, tuple[str, str, bool]] = {
+    "B": ("real training triples", "real triples that were held out", True),
+    "C": ("random triples that were inserted (canaries)", "random triples that were not", True),
+    "A": ("real training triples", "uniform random triples", False),
+    "D": ("real training triples", "the same with one end replaced by one that fits", False),
+}
+"""Of each design: members, non-members, and whether only membership tells them apart. The strict ones stand first."""
+
+RELEASED = {
+    "fede": (
+        "Each client's entity vectors, to the server, in every round.",
+        "Their average over the owners of each entity, to every client, in every round.",
+    ),
+    "fedr": (
+        "Each client's relation vectors, to the server, in every round.",
+        "Their average over the owners of each relation, to every client, in every round.",
+    ),
+    "isolated": ("Nothing: each client trains alone.",),
+    "pooled": ("Every triple: all data was put together in one place before training.",),
+}
+
+NOT_COVERED = (
+    "Names: which entities and relations a client holds is known to whoever aligns the vocabularies.",
+    "Sizes: numbers of entities, relations and rounds, and the size of every message.",
+    "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
+    "Held-out triples: validation and test results, this page's utility among them, are computed from them exactly.",
+    "What a client publishes by other ways, and what others can infer without its data.",
+)
+
+LIMITS = (
+    "Attacks show what these attackers could do. A better one may do more: their success is a lower limit of what is "
+    "given away, never an upper one.",
+    "One run is one draw. The intervals cover the choice of the attacked triples, not the randomness of training.",
+    "A canary is a random triple and stands out: it shows more than an ordinary triple gives away. Read design B "
+    "beside.",
+    "The best F1 and the best round are chosen with the answers at hand, as the paper does. No attacker has them.",
+    "An attack that is sure about a few triples and ignorant about the rest can hide behind an AUC near chance. Look "
+    "at the left end of the ROC curve, and at the audit.",
+    "An AUC well below chance is not counted as leakage, though an attacker who knew that the sign had turned could "
+    "use it.",
+    "The audit's bound is what was shown, its ceiling what that number of guesses could show at most. A bound below "
+    "the claim confirms nothing.",
+    "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
+    "predict.",
+)
+
+
+def released(configuration: Configuration) -> tuple[str, ...]:
+    """What leaves a client."""
+    known = RELEASED.get(configuration.strategy, (f"What strategy {configuration.strategy} shares.",))
+    return (*known, "The final model, to whoever is given it.") if configuration.strategy != "isolated" else known
+
+
+def trusted(configuration: Configuration, promised: bool) -> str:
+    """Whom a client must trust for the promise, or without one."""
+    if configuration.strategy == "pooled":
+        return "Everybody who holds the pooled data."
+    if configuration.strategy == "isolated":
+        return "Nobody: nothing leaves a client but its own model, if it gives that away."
+    if promised:
+        return (
+            "Only its own machine and its own random numbers. The server and all other clients may look at everything "
+            "that is sent, and may send back what they like."
+        )
+    return "The server and every other client, fully: vectors are sent as they are."
+
+
+def not_covered(configuration: Configuration) -> tuple[str, ...]:
+    """What the promise says nothing about."""
+    exact = getattr(configuration, "public_triples", 1) == 0 and configuration.defence != "none"
+    more = ("The exact number of a client's training triples, which this run treats as public.",) if exact else ()
+    return (*more, *NOT_COVERED)
+
+
+def seed_note(noise_seed: int | None, defended: bool) -> str:
+    """What the seeds mean for privacy."""
+    if noise_seed is not None:
+        return (
+            "RESEARCH SEED: the noise of this run can be repeated by anyone who knows the seed, and then subtracted. "
+            "No promise holds for it. Never release such a run."
+        )
+    if defended:
+        return (
+            "The noise came from the operating system's generator and was not kept. The seed repeats start values and "
+            "negatives only."
+        )
+    return "The seed repeats the run exactly; there is no noise in it."
+
+
+def confidence(level: float) -> str:
+    """The level as a caption says it."""
+    return f"{percent(level)} confidence"
