@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -90,11 +88,22 @@ def test_the_plain_gaussian(reference):
         assert PLD.epsilon(steps, row["delta"]) == pytest.approx(row["eps"], rel=0.01)
 
 
-def test_schedules(reference):
+def schedule_of(row: dict) -> list[Charge]:
+    return [Charge(SampledGaussian(row["q"], sigma), steps) for sigma, steps in row["schedule"]]
+
+
+@pytest.mark.slow
+def test_schedules_by_privacy_losses(reference):
     for row in reference["sigma_schedule"]:
-        charges = [Charge(SampledGaussian(row["q"], sigma), steps) for sigma, steps in row["schedule"]]
+        assert PLD.epsilon(schedule_of(row), row["delta"]) == pytest.approx(row["eps_pld"], rel=0.01)
+
+
+def test_schedules(reference):
+    short = reference["sigma_schedule"][0]
+    assert PLD.epsilon(schedule_of(short), short["delta"]) == pytest.approx(short["eps_pld"], rel=0.01)
+    for row in reference["sigma_schedule"]:
+        charges = schedule_of(row)
         assert RDP.epsilon(charges, row["delta"]) == pytest.approx(row["eps_rdp"], rel=1e-6)
-        assert PLD.epsilon(charges, row["delta"]) == pytest.approx(row["eps_pld"], rel=0.01)
         printed = [PublishedAccountant().epsilon_at(charges, row["delta"], order) for order in (2, 3)]
         assert printed == pytest.approx(row["as_published_alpha2_alpha3"], rel=1e-6)
 
@@ -162,7 +171,7 @@ def check_calibration(rows):
 
 
 def test_calibrated_noise(reference):
-    check_calibration(reference["calibrated_sigma_30_epochs"][4:6])
+    check_calibration(reference["calibrated_sigma_30_epochs"][3:4])
 
 
 @pytest.mark.slow
@@ -174,16 +183,14 @@ def test_a_capped_batch_costs_more(reference):
     """Why batches are never capped: the library's own event for a cap, beside the uncapped step."""
     from dp_accounting.pld.privacy_loss_distribution import from_truncated_subsampled_gaussian_mechanism  # noqa: PLC0415
 
-    row = reference["truncated_poisson"][0]
-    losses = from_truncated_subsampled_gaussian_mechanism(
-        row["dataset_size"],
-        row["q"],
-        row["truncated_batch_size"],
-        row["sigma"],
-        value_discretization_interval=1e-3,
-    ).self_compose(row["T"])
-    capped = losses.get_epsilon_for_delta(row["delta"])
-    assert capped == pytest.approx(row["eps_pld"], rel=0.01)
+    capped = []
+    for row in reference["truncated_poisson"]:
+        size, cap = row["dataset_size"], row["truncated_batch_size"]
+        losses = from_truncated_subsampled_gaussian_mechanism(
+            size, row["q"], cap, row["sigma"], value_discretization_interval=1e-3
+        )
+        capped.append(losses.self_compose(row["T"]).get_epsilon_for_delta(row["delta"]))
+        assert capped[-1] == pytest.approx(row["eps_pld"], rel=0.01)
     uncapped = PLD.epsilon(steps_of(row), row["delta"])
-    assert capped > 6 * uncapped
-    assert math.isfinite(uncapped)
+    assert capped[0] > 6 * uncapped
+    assert capped[-1] == pytest.approx(uncapped, rel=0.01)

@@ -9,6 +9,7 @@ a percent. Proofs: docs/proofs/composition.md.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,10 +27,10 @@ Distribution: TypeAlias = Any
 """A PrivacyLossDistribution of dp-accounting, which carries no types."""
 
 FINEST_INTERVAL = 1e-4
-MOST_POINTS = 2**19
+MOST_POINTS = 2**17
 """Of the grid of one event."""
 MOST_POINTS_COMPOSED = 2**22
-FEW_EVENTS = 6
+FEW_EVENTS = 8
 """So many different events are composed on the finest grid."""
 TAIL_DEVIATIONS = 10.0
 """How far dp-accounting follows a Gaussian: beyond lies a mass of exp(-50)."""
@@ -58,7 +59,9 @@ class PLDAccountant:
         left = check_delta(delta) - failure_mass(charges)
         if left <= 0 or any(isinstance(charge.event, PublishedTest) for charge in counted):
             return math.inf
-        return float(composed(counted, interval_for(counted, self.interval)).get_epsilon_for_delta(left))
+        with _LOCK:
+            losses = composed(counted, interval_for(counted, self.interval))
+        return float(losses.get_epsilon_for_delta(left))
 
 
 def _simplified(charges: Sequence[Charge]) -> tuple[Charge, ...]:
@@ -143,19 +146,19 @@ def repeated(charge: Charge, interval: float) -> Distribution:
 
 def composed(charges: tuple[Charge, ...], interval: float) -> Distribution:
     """The losses of all charges; a schedule that grew by one event costs one more composition."""
-    known = next((end for end in range(len(charges), 1, -1) if (charges[:end], interval) in _PREFIXES), 1)
-    losses = _PREFIXES[charges[:known], interval] if known > 1 else repeated(charges[0], interval)
-    for end in range(known, len(charges)):
-        losses = losses.compose(repeated(charges[end], interval), TRUNCATED_MASS)
-        _remember(charges[: end + 1], interval, losses)
+    known = next((end for end in range(len(charges), 1, -1) if (charges[:end], interval) in _COMPOSED), 1)
+    losses = _COMPOSED[charges[:known], interval] if known > 1 else repeated(charges[0], interval)
+    for charge in charges[known:]:
+        losses = losses.compose(repeated(charge, interval), TRUNCATED_MASS)
+    if len(charges) > 1:
+        _COMPOSED[charges, interval] = losses
+    while len(_COMPOSED) > MOST_COMPOSED:
+        del _COMPOSED[next(iter(_COMPOSED))]
     return losses
 
 
-_PREFIXES: dict[tuple[tuple[Charge, ...], float], Distribution] = {}
-MOST_PREFIXES = 8
-
-
-def _remember(charges: tuple[Charge, ...], interval: float, losses: Distribution) -> None:
-    _PREFIXES[charges, interval] = losses
-    while len(_PREFIXES) > MOST_PREFIXES:
-        _PREFIXES.pop(next(iter(_PREFIXES)), None)
+_COMPOSED: dict[tuple[tuple[Charge, ...], float], Distribution] = {}
+"""The newest compositions of several events."""
+MOST_COMPOSED = 16
+_LOCK = threading.Lock()
+"""Clients ask at the same time and for the same: the second shall find what the first computed."""

@@ -5,8 +5,10 @@ Curves of Gaussians come from dp-accounting; the curve of propose, test, release
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -74,8 +76,21 @@ def curve(event: Event) -> Curve:
         return np.full(len(ORDERS), np.inf)
     if isinstance(event, SampledTest):
         return np.array([sampled_divergence(event.rate, concentration(event), order) for order in ORDERS])
-    accountant = rdp_privacy_accountant.RdpAccountant(ORDERS)
-    return np.asarray(accountant.compose(_event(event)).rdp, dtype=np.float64)
+    with _without_warnings():
+        accountant = rdp_privacy_accountant.RdpAccountant(ORDERS).compose(_event(event))
+    return np.asarray(accountant.rdp, dtype=np.float64)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """The library warns of orders whose series does not converge; it counts them as infinite, which is all we need."""
+    log = logging.getLogger("absl")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _event(event: Event) -> Any:
