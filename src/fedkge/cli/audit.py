@@ -36,6 +36,9 @@ HEADER = (
     "could show\nat most",
     "Gaussian-\nlike",
 )
+FULL_WIDTH = 96
+NARROW = (0, 1, 3, 4, 5, 6)
+"""The columns for a narrower terminal."""
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
 """What `audit` sets where `train` has other defaults, unless it is told otherwise."""
 RECORDED = 10
@@ -194,7 +197,8 @@ def _show(opened: Run, found: RunAudit) -> None:
         for one in result.findings
     ]
     title = f"{result.canaries:,} canaries, {result.inserted:,} of them in the training data of {found.victim}"
-    console.print(grid(title, HEADER, rows, words=(0, 1)))
+    kept = range(len(HEADER)) if console.width >= FULL_WIDTH else NARROW
+    console.print(grid(title, [HEADER[i] for i in kept], [[row[i] for i in kept] for row in rows], words=(0, 1)))
     for line in _sentences(found):
         console.print(line, markup=False)
     if len(found.plans) > 1:
