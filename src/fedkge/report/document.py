@@ -185,6 +185,8 @@ class Audit:
     inserted: int
     delta: float | None
     confidence: float | None
+    alpha: float | None
+    looks: int
     findings: tuple[Bound, ...]
     largest: Bound | None
     ceiling: float | None

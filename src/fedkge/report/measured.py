@@ -124,7 +124,7 @@ def gather_audit(run: Path) -> Audit:
     """The audit's findings, all of them: the reader sees how often was looked."""
     content = read_record(run / AUDIT, AUDIT_AGAIN)
     if content is None:
-        return Audit(NOT_AUDITED, None, 0, 0, None, None, (), None, None, "", "", ())
+        return Audit(NOT_AUDITED, None, 0, 0, None, None, None, 0, (), None, None, "", "", ())
     try:
         findings = tuple(
             Bound(one["attack"], one["bound"], one["ceiling"], one["guesses"], one["right"], one["gaussian_bound"])
@@ -138,6 +138,8 @@ def gather_audit(run: Path) -> Audit:
             inserted=content["inserted"],
             delta=content["delta"],
             confidence=content["confidence"],
+            alpha=round(1.0 - content["confidence"], 12),
+            looks=content["comparisons"],
             findings=findings,
             largest=largest,
             ceiling=content["ceiling"],

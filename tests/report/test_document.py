@@ -1,0 +1,114 @@
+"""The document: valid, published, the same every time, and traced back to the files it was made from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from fedkge.errors import RunError
+from fedkge.evaluation import weighted_metrics
+from fedkge.report import gather, json_schema
+from fedkge.report.document import FORMAT
+
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
+
+
+@pytest.mark.parametrize("name", ["run", "bare", "overclaimed"])
+@pytest.mark.parametrize("copy", ["shareable", "for-owner"])
+def test_the_json_is_valid_by_the_published_schema(name: str, copy: str, request: pytest.FixtureRequest) -> None:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    content = json.loads(gather(request.getfixturevalue(name), copy).to_json())  # type: ignore[arg-type]
+    jsonschema.Draft202012Validator(schema).validate(content)
+    assert content["format"] == FORMAT
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate({**content, "surprise": 1})
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    expected = json.dumps(json_schema(), indent=1) + "\n"
+    assert SCHEMA.read_text(encoding="utf-8") == expected, "write it again: see docs/how-to/read-the-report.md"
+
+
+def test_the_same_run_gives_the_same_document(run: Path) -> None:
+    assert gather(run).to_json() == gather(run).to_json()
+
+
+def test_an_auc_comes_from_attacks_json(run: Path) -> None:
+    row = next(row for row in gather(run).attacks.rows if (row.attack, row.design) == ("cip", "B"))
+    outcomes = json.loads((run / "attacks.json").read_text(encoding="utf-8"))["outcomes"]
+    source = [one for one in outcomes if (one["attack"], one["design"]) == ("cip", "B")][-1]
+    assert source["round"] == row.round == 100
+    assert (row.auc.value, row.auc.low) == (source["metrics"]["auc"]["value"], source["metrics"]["auc"]["low"])
+
+
+def test_utility_and_controls_come_from_metrics_jsonl(run: Path) -> None:
+    rows = gather(run).utility.rows
+    record = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert rows[0].both == record["both.realistic.mrr"]
+    parts = [(one["triples"], one["controls"]["popularity, epsilon 1"]) for one in record["clients"].values()]
+    control = next(row for row in rows if row.name == "popularity, epsilon 1")
+    assert control.tail == weighted_metrics(parts)["tail.realistic.mrr"]
+
+
+def test_the_bound_comes_from_audit_json_and_hashes_from_config_toml(run: Path) -> None:
+    document = gather(run)
+    audit = json.loads((run / "audit.json").read_text(encoding="utf-8"))
+    assert document.audit.largest is not None
+    assert (document.audit.largest.epsilon, document.audit.ceiling) == (audit["bound"], audit["ceiling"])
+    provenance = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))["provenance"]
+    assert document.method.data_hash == provenance["data"]
+
+
+def test_spending_comes_from_the_ledger(overclaimed: Path) -> None:
+    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415
+
+    document = gather(overclaimed)
+    ledger = Ledger.read(overclaimed / "ledger.jsonl")
+    assert document.claim.epsilon == ledger.spent("client-0")
+    assert document.claim.promised == 8.0
+    (spending,) = document.spending
+    assert (spending.rounds[-1], spending.epsilon[-1]) == (20, ledger.spent("client-0"))
+    assert list(spending.epsilon) == sorted(spending.epsilon)
+
+
+def test_only_the_owner_reads_names(run: Path) -> None:
+    shareable, owner = gather(run), gather(run, "for-owner")
+    assert shareable.exposed.count == owner.exposed.count > 0
+    assert shareable.exposed.triples == ()
+    named = [triple.head for triple in owner.exposed.triples]
+    assert any("script" in name for name in named)
+    assert not any("<script" in line or "right to left" in line for line in shareable.to_json().splitlines())
+
+
+def test_what_is_not_there_is_said_in_plain_words(bare: Path) -> None:
+    document = gather(bare)
+    assert document.verdict.kind == "not measured"
+    assert "no attack has been made" in document.attacks.missing
+    assert "not been audited" in document.audit.missing
+    assert document.claim.mechanism.startswith("No promise was made")
+
+
+def test_a_folder_on_this_machine_is_not_told(run: Path) -> None:
+    assert str(run.parent) not in gather(run, "for-owner").to_json()
+
+
+@pytest.mark.parametrize("file", ["attacks.json", "audit.json", "exposed.json"])
+def test_a_damaged_file_is_named(run: Path, tmp_path: Path, file: str) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("transcript", "checkpoints"))
+    for content in ("{", "[]", '{"format": 1}'):
+        (copy / file).write_text(content, encoding="utf-8")
+        with pytest.raises(RunError, match=file):
+            gather(copy)
+
+
+def test_other_runs_stand_beside(run: Path, bare: Path) -> None:
+    row = gather(run, beside=[bare]).utility.rows[-1]
+    assert row.kind == "beside"
+    assert "no federation" in row.name
+    assert row.note.startswith("not comparable")
