@@ -61,22 +61,28 @@ def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
     run = trained(data, model, runs)
     ready = time.perf_counter()
     cores = available_cores()
-    passive = tuple(name for name in fitting_attacks(run) if name not in ACTIVE)
+    kept = earlier(data, model, run)
+    done = {(outcome["attack"], outcome["adversary"]) for outcome in kept.get("outcomes", [])}
+    missing = [name for name in fitting_attacks(run) if name not in {name for name, _ in done}]
+    passive = tuple(name for name in missing if name not in ACTIVE)
+    active = tuple(name for name in missing if name in ACTIVE)
     count = 500 if data == "fb15k-237" else 200
 
     def tell(label: str, done: int, total: int) -> None:
         print(f"  {time.perf_counter() - ready:6.0f} s  {done}/{total}  {label}", flush=True)
 
-    outcomes = run_attacks(run, AttackPlan(attacks=passive, count=count, threads=cores), tell)
+    outcomes = run_attacks(run, AttackPlan(attacks=passive, count=count, threads=cores), tell) if passive else []
     middle = time.perf_counter()
-    cia = AttackPlan(attacks=ACTIVE, designs=("C",), every=cia_every, threads=cores, cia=CIA())
-    outcomes += run_attacks(run, cia, tell)
+    if active:
+        cia = AttackPlan(attacks=active, designs=("C",), every=cia_every, threads=cores, cia=CIA())
+        outcomes += run_attacks(run, cia, tell)
     result = {
         "data": data,
         "model": model,
         "command": f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every}",
         "version": __version__,
-        "seconds": {
+        "seconds": kept.get("seconds")
+        or {
             "training (this call)": round(ready - began, 1),
             "passive attacks": round(middle - ready, 1),
             "cia": round(time.perf_counter() - middle, 1),
@@ -84,10 +90,17 @@ def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
         },
         "configuration": run.configuration.model_dump(),
         "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},
-        "outcomes": [plain(outcome) for outcome in outcomes],
+        "outcomes": kept.get("outcomes", []) + [plain(outcome) for outcome in outcomes],
     }
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / f"attacks-{data}-{model}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def earlier(data: str, model: str, run: Run) -> dict[str, Any]:
+    """What is kept of an earlier benchmark of the same federation: only attacks that it lacks are run."""
+    path = HERE / "results" / f"attacks-{data}-{model}.json"
+    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return content if content and parse(content["configuration"]).digest == run.configuration.digest else {}
 
 
 def plain(outcome: Outcome) -> dict[str, Any]:

@@ -142,6 +142,9 @@ class Configuration(BaseModel):
     )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")
+    inline_attack: Literal["none", "cia"] = Field(
+        "none", description="Let the adversary really attack the canaries within the federation: none or cia."
+    )
     seed: int | None = Field(None, ge=0, description="Research seed; without one it is drawn and saved with the run.")
     threads: int = Field(0, ge=0, description="Cores to use; 0 means all. The result does not depend on it.")
     init: str = Field(

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
+from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
@@ -79,7 +80,8 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration))
         keep_canaries(directory.path, canaries, graphs)
-    return Federation(graphs, configuration, directory, observer, vectors).run()
+    disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
+    return Federation(graphs, configuration, directory, observer, vectors, disguise).run()
 
 
 def resume(
@@ -100,7 +102,8 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    return Federation(graphs, configuration, directory, observer, vectors).run()
+    disguise = disguise_of(configuration, canaries, graphs, directory.path)
+    return Federation(graphs, configuration, directory, observer, vectors, disguise).run()
 
 
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
@@ -111,6 +114,17 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     entities, relations = directory.read_vocabularies()
     ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
+
+
+def price_of_attack(run: Run, observer: Observer | None = None) -> dict[str, float]:
+    """Test MRR (both sides) of a run with an attack in it, and of the same federation, trained again, without."""
+    # The canaries are in the shards already: both federations train on the same triples.
+    honest = run.configuration.model_copy(update={"inline_attack": "none", "record": "none", "canaries": 0})
+    twin = start(honest, run.shards, observer=observer)
+    key = "both.realistic.mrr"
+    if not run.metrics or not twin.metrics:
+        raise RunError("the price of an attack is measured on test triples, and this run has none")
+    return {"attacked": float(run.metrics[-1][key]), "honest": float(twin.metrics[-1][key])}
 
 
 def _with_full_names(configuration: Configuration, names: Sequence[str]) -> Configuration:
@@ -133,6 +147,7 @@ def check(configuration: Configuration) -> None:
     look_up(OPTIMISERS, configuration.optimiser, "optimiser")
     recorded_rounds(configuration.record, configuration.rounds)
     check_defence(configuration)
+    check_inline(configuration)
 
 
 def check_free(path: Path, overwrite: bool) -> None:

@@ -38,6 +38,7 @@ CASES = {
     "cip-collusion": Case(("upload", "relations"), least=0.57),
     "upload-difference": Case(("sent", "upload", "auxiliary"), least=0.75),
     "upload-difference-collusion": Case(("sent", "upload", "relations")),
+    "upload-combined": Case(("sent", "upload", "auxiliary"), least=0.75),
     "trajectory": Case(("sent", "upload", "auxiliary"), least=0.7),
     "trajectory-collusion": Case(("sent", "upload", "relations")),
 }

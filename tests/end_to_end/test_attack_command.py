@@ -13,7 +13,7 @@ from fedkge.attacks import ATTACKS
 from tests.end_to_end.test_command_line import SMALL, Outcome, fedkge, write_graph
 
 FEW = ("--targets-count", "20", "--every", "3", "--group-size", "20")
-NAMES = {*ATTACKS, "cia", "cia-published"}
+NAMES = {*ATTACKS, "cia", "cia-matched", "cia-published"}
 TPR = ("0.1", "0.01", "0.001")
 
 
@@ -85,6 +85,64 @@ def test_chosen_attacks_and_designs_only(run: Path) -> None:
     assert [(line["attack"], line["design"]) for line in outcome.lines] == [
         (attack, design) for attack in ("cip", "cia") for design in "AC"
     ]
+
+
+def test_si_answers_two_questions_and_changed_rows_are_counted(run: Path) -> None:
+    chosen = ("--attack", "si-link", "--attack", "si-centres", "--targets", "A,C")
+    outcome = fedkge("attack", run, *FEW, *chosen)
+    words = " ".join(outcome.out.split())
+    number = r"0\.\d{3}|1\.000"
+    assert re.search(rf"design A: link ({number}), triple ({number}); design C: link ({number}), triple", words)
+    assert re.search(r"Rows of the victim's upload that differ from what it was sent: \d+ of \d+ \(round 3\)", words)
+    content = json.loads((run / "attacks.json").read_text(encoding="utf-8"))
+    assert [(entry["design"], entry["round"]) for entry in content["si"]] == [("A", 3), ("C", 3)]
+    assert content["rows_changed"][0]["round"] == 3
+
+
+def test_another_victim_and_another_adversary(run: Path) -> None:
+    outcome = fedkge("attack", run, *FEW, "--attack", "cip", "--victim", "client-1", "--adversary", "client-0")
+    assert outcome.code == 0, outcome.err
+    assert "Design C is left out: the canaries are for victim client-0 and adversary client-1" in outcome.err
+    assert "Victim client-1, adversary client client-0" in outcome.out
+    outcome = fedkge("attack", run, *FEW, "--attack", "cip", "--targets", "A", "--victim", "client-7")
+    assert (outcome.code, "no client 'client-7'" in outcome.err) == (4, True)
+
+
+def test_a_picture(run: Path, tmp_path: Path) -> None:
+    chosen = ("--attack", "cip", "--attack", "trajectory", "--targets", "C", "--every", 1)
+    outcome = fedkge("attack", run, *chosen, "--plot", tmp_path / "roc.svg")
+    assert outcome.code == 0, outcome.err
+    assert "false-positive rate" in (tmp_path / "roc.svg").read_text() or (tmp_path / "roc.svg").stat().st_size > 9_000
+    outcome = fedkge("attack", run, *chosen, "--plot", tmp_path / "roc.gif")
+    assert (outcome.code, "ends with .svg, .pdf, .png" in outcome.err, outcome.out) == (4, True, "")
+
+
+def test_training_is_attacked_as_it_goes(graph: Path, tmp_path: Path) -> None:
+    names = ("--attack", "cip", "--attack", "cia")
+    sizes = ("--clients", 2, "--overlap", 0.8, "--evaluate-every", 0, "--threads", 2, "--rounds", 5)
+    options = (*SMALL, *sizes, "--canaries", 80, "--seed", 4, "--out", tmp_path / "live")
+    outcome = fedkge("train", "--data", graph, *options, *names)
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"round 5 attacked, design C, AUC: cip 0\.\d+, cia 0\.\d+", outcome.err)
+    assert "Design C" in outcome.out
+    made = (tmp_path / "live" / "attacks.json").read_bytes()
+    assert fedkge("attack", tmp_path / "live", *names).code == 0
+    assert (tmp_path / "live" / "attacks.json").read_bytes() == made
+    outcome = fedkge("train", "--data", graph, "--model", "distmult", "--attack", "si-link", "--out", tmp_path / "no")
+    assert (outcome.code, "works on TransE and RotatE" in outcome.err) == (4, True)
+    assert not (tmp_path / "no").exists()
+
+
+def test_an_attack_within_the_federation_and_its_price(graph: Path, tmp_path: Path) -> None:
+    out = train(graph, tmp_path / "inline", "--inline-attack", "cia", "--canaries", 80, "--rounds", 4, "--seed", 4)
+    outcome = fedkge("attack", out, "--attack", "cia-inline", "--targets", "C", "--json")
+    assert [line["attack"] for line in outcome.lines] == ["cia-inline"]
+    sizes = ("--clients", 2, "--overlap", 0.8, "--evaluate-every", 0, "--threads", 2, "--seed", 4)
+    options = (*SMALL, *sizes, "--canaries", 80, "--inline-attack", "cia", "--rounds", 4, "--out", tmp_path / "two")
+    outcome = fedkge("train", "--data", graph, *options)
+    number = r"0\.\d{4}"
+    text = rf"In-line attack: test MRR, both sides: {number} with it, {number} without, difference [+-]{number}"
+    assert re.search(text, " ".join(outcome.out.split())), outcome.out
 
 
 def test_lira_alone_prints_the_design_that_it_works_on(run: Path) -> None:

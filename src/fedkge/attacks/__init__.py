@@ -10,7 +10,7 @@ from fedkge.attacks.si import MODELS, SICentres, SILink
 from fedkge.attacks.si_published import SIPublished
 from fedkge.attacks.structure import COLLUSION, relations_of_client
 from fedkge.attacks.trajectory import Trajectory
-from fedkge.attacks.upload_difference import UploadDifference
+from fedkge.attacks.upload_difference import UploadCombined, UploadDifference
 from fedkge.attacks.view import Adversary, Sight, View
 from fedkge.registry import look_up
 
@@ -26,6 +26,7 @@ _ALL: tuple[Attack, ...] = (
     CIPCollusion(),
     UploadDifference(),
     UploadDifference("upload-difference-collusion", relations_of_client, COLLUSION),
+    UploadCombined(),
     Trajectory(),
     Trajectory("trajectory-collusion", relations_of_client, COLLUSION),
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, get_args
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,11 @@ from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
 from fedkge.attacks.exposed import write_exposed
 from fedkge.attacks.fork import ForkedSeat
+from fedkge.attacks.inline import inline_gain
 from fedkge.attacks.lira import offline, online
+from fedkge.attacks.outcomes import RESULTS, Outcome, best_round, grouped, read_results, write_results
 from fedkge.attacks.recorded import recorded_view, shard_of
+from fedkge.attacks.rows_changed import RowsChanged, count_changed
 from fedkge.attacks.shadows import ShadowPlan, shadow_scores
 from fedkge.attacks.target_files import read_targets, write_targets
 from fedkge.attacks.targets import Design, Targets, auxiliary_triples, draw_targets, pool_of
@@ -25,17 +27,37 @@ from fedkge.attacks.view import Adversary, View
 from fedkge.audit.metrics import attack_metrics
 from fedkge.errors import ConfigurationError, FedkgeError
 from fedkge.federation.run import Run
-from fedkge.federation.storage import write_atomically
+from fedkge.federation.transcript import Transcript
 from fedkge.graph import Triples
 
-RESULTS = "attacks.json"
+__all__ = [
+    "ACTIVE",
+    "INLINE",
+    "RESULTS",
+    "SHADOWED",
+    "AttackPlan",
+    "Outcome",
+    "attacked_rounds",
+    "best_round",
+    "fitting_attacks",
+    "grouped",
+    "known_attacks",
+    "read_results",
+    "run_attacks",
+    "targets_of",
+]
+
 ACTIVE = ("cia", "cia-matched", "cia-published")
 """CIA by its three statistics; all come from the same forked rounds."""
 SHADOWED = ("lira", "lira-offline")
 """LiRA by its two statistics; both come from the same shadow runs, and only on canaries."""
+INLINE = "cia-inline"
+"""CIA as it ran within the federation, if it did; what the adversary then saw is kept, so nothing runs again."""
 
 Progress = Callable[[str, int, int], None]
 Scores = NDArray[np.floating[Any]]
+Memory: TypeAlias = dict[tuple[str, Adversary, int], Scores]
+"""Scores of all targets by attack, adversary and round: what was scored as the federation went is not scored again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +68,8 @@ class AttackPlan:
     designs: tuple[Design, ...] = ("A", "B", "C", "D")
     every: int = 5
     count: int = 500
+    fewer: bool = False
+    """Whether fewer than `count` targets will do where a graph has no more (design B always makes do)."""
     calibration: int = 100
     auxiliary: int = 20
     victim: str = "client-0"
@@ -56,27 +80,16 @@ class AttackPlan:
     shadows: ShadowPlan = field(default_factory=ShadowPlan)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one attack did on one design at one round."""
-
-    attack: str
-    adversary: Adversary
-    design: Design
-    round: int
-    metrics: Mapping[str, Any]
-
-
 def known_attacks() -> list[str]:
     """All names that `--attack` takes."""
-    return [*ATTACKS, *ACTIVE, *SHADOWED]
+    return [*ATTACKS, *ACTIVE, INLINE, *SHADOWED]
 
 
 def fitting_attacks(run: Run) -> list[str]:
     """The attacks that work on this run's model; LiRA, which trains many more federations, only on request."""
     model = run.embedding(run.clients[0]).scorer.name
     fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
-    return [*fitting, *ACTIVE]
+    return [*fitting, *ACTIVE, *([INLINE] if run.configuration.inline_attack == "cia" else [])]
 
 
 def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
@@ -106,14 +119,24 @@ def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
             continue
         # By the design and not by its place in the list: a design has the same targets whichever others are asked for.
         random = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(ord(design),)))
-        count = max(2, min(plan.count, len(pool.held_out))) if design == "B" else plan.count
+        count = plan.count
+        if design == "B":
+            count = max(2, min(count, len(pool.held_out)))
+        elif plan.fewer:  # some are left to calibrate a threshold on
+            count = max(2, min(count, len(pool.real) * count // (count + plan.calibration)))
         targets[design] = draw_targets(design, pool, random, count, plan.calibration)
         write_targets(run.directory / f"targets-{design}.jsonl", targets[design], run.entities, run.relations)
     return targets
 
 
-def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None) -> list[Outcome]:
-    """All outcomes, and `attacks.json` beside the run; a single attack that does not fit the run is an error."""
+def run_attacks(
+    run: Run, plan: AttackPlan, progress: Progress = lambda *_: None, memory: Memory | None = None
+) -> list[Outcome]:
+    """All outcomes, and `attacks.json` beside the run; a single attack that does not fit the run is an error.
+
+    `memory` is filled with what is scored; calls of the same plan that share one score every round only once.
+    """
+    memory = {} if memory is None else memory
     kinds = _adversaries(plan)
     targets = targets_of(run, plan)
     auxiliary = auxiliary_triples(
@@ -129,23 +152,34 @@ def run_attacks(run: Run, plan: AttackPlan, progress: Progress = lambda *_: None
     everything = np.concatenate([target.everything for target in targets.values()])
     outcomes: list[Outcome] = []
     latest: dict[tuple[str, Adversary], tuple[int, Scores]] = {}
-    for done, (name, kind, view) in enumerate(jobs):
-        progress(f"{name}, round {view.rounds[-1]}", done, len(jobs))
-        for label, scores in _score(run, plan, name, view, everything).items():
-            outcomes += _judge(label, kind, view.rounds[-1], scores, targets)
-            latest[label, kind] = view.rounds[-1], scores
+    for done, (names, kind, view) in enumerate(jobs):
+        number = view.rounds[-1]
+        progress(f"{' '.join(names)}, round {number}", done, len(jobs))
+        if any((name, kind, number) not in memory for name in names):
+            tell = partial(_tell, progress, f"{names[0]}, round {number}", done, len(jobs))
+            found = _score(run, plan, names, view, everything, tell)
+            memory |= {(name, kind, number): scores for name, scores in found.items()}
+        for name in names:
+            outcomes += _judge(name, kind, number, memory[name, kind, number], targets)
+            latest[name, kind] = number, memory[name, kind, number]
+    if INLINE in plan.attacks:
+        outcomes += _inline(run, targets)
     if any(name in SHADOWED for name in plan.attacks):
         outcomes += _shadowed(run, plan, targets, auxiliary, views, progress)
     progress("done", len(jobs), len(jobs))
-    write_results(run, plan, outcomes)
     if run.directory is not None:
+        write_results(run.directory, asdict(plan), outcomes, _rows_changed(run, plan))
         write_exposed(run.directory, latest, targets, run.entities, run.relations)
     return outcomes
 
 
+def _tell(progress: Progress, label: str, done: int, total: int, detail: str) -> None:
+    progress(f"{label}: {detail}", done, total)
+
+
 def _adversaries(plan: AttackPlan) -> list[Adversary]:
     """Whose views the attacks need; what can be refused without looking at the run is refused here."""
-    names = [name for name in plan.attacks if name not in (*ACTIVE, *SHADOWED)]
+    names = [name for name in plan.attacks if name not in (*ACTIVE, INLINE, *SHADOWED)]
     if any(name in SHADOWED for name in plan.attacks):
         if "C" not in plan.designs:
             raise ConfigurationError("LiRA works on canaries: train with --canaries 1000 and attack with --targets C")
@@ -155,24 +189,24 @@ def _adversaries(plan: AttackPlan) -> list[Adversary]:
     return [kind for kind in get_args(Adversary) if kind in kinds]
 
 
-def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[str, Adversary, View]]:
-    """Every attack with every adversary that it is for, at every attacked round."""
-    active = [name for name in plan.attacks if name in ACTIVE]
+def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[tuple[str, ...], Adversary, View]]:
+    """Every attack with every adversary that it is for, at every attacked round; statistics of one play together."""
+    active = tuple(name for name in plan.attacks if name in ACTIVE)
     if any(name in SHADOWED for name in plan.attacks):
         base = make_attack(plan.shadows.base)
         check(base, views[base.needs.adversary[0]])
     for name in plan.attacks:
-        if name in (*ACTIVE, *SHADOWED):
+        if name in (*ACTIVE, INLINE, *SHADOWED):
             continue
         attack = make_attack(name)
         for kind in attack.needs.adversary:
             for number in attacked_rounds(views[kind].rounds, plan.every):
                 view = views[kind].until(number)
                 check(attack, view)
-                yield name, kind, view
+                yield (name,), kind, view
     if active:
         for number in attacked_rounds(views["client"].rounds, plan.every):
-            yield "+".join(active), "client", views["client"].until(number)
+            yield active, "client", views["client"].until(number)
 
 
 def attacked_rounds(recorded: Sequence[int], every: int) -> list[int]:
@@ -185,18 +219,45 @@ def attacked_rounds(recorded: Sequence[int], every: int) -> list[int]:
     return chosen if chosen and chosen[-1] == recorded[-1] else [*chosen, recorded[-1]]
 
 
-def _score(run: Run, plan: AttackPlan, name: str, view: View, triples: Triples) -> dict[str, Scores]:
-    if name in ATTACKS:
-        return {name: ATTACKS[name].score(view, triples)}
+def _score(
+    run: Run, plan: AttackPlan, names: Sequence[str], view: View, triples: Triples, tell: Callable[[str], None]
+) -> dict[str, Scores]:
+    if names[0] in ATTACKS:
+        return {name: ATTACKS[name].score(view, triples) for name in names}
     number = view.rounds[-1]
-    reversal = plan.cia.play(lambda: ForkedSeat(run, number, plan.adversary), triples, plan.threads)
+    reversal = plan.cia.play(
+        lambda: ForkedSeat(run, number, plan.adversary),
+        triples,
+        plan.threads,
+        lambda done, total: tell(f"{done:,} of {total:,} targets"),
+    )
     margin = view.margin if view.scorer.comparison.is_distance else 0.0
     scores = {
         "cia": reversal.gain(),
         "cia-matched": reversal.matched,
         "cia-published": reversal.published_ratio(margin),
     }
-    return {label: scores[label] for label in name.split("+")}
+    return {name: scores[name] for name in names}
+
+
+def _inline(run: Run, targets: Mapping[Design, Targets]) -> Iterator[Outcome]:
+    if "C" not in targets or run.directory is None:
+        raise ConfigurationError(f"attack {INLINE!r} works on canaries: attack with --targets C among the designs")
+    yield from _judge(INLINE, "client", run.configuration.rounds, inline_gain(run.directory), {"C": targets["C"]})
+
+
+def _rows_changed(run: Run, plan: AttackPlan) -> list[RowsChanged]:
+    """How many rows of the victim's uploads differ from what it was sent, in the attacked rounds."""
+    recorded = Transcript(run.directory).rounds() if run.directory is not None else []
+    if not recorded:
+        return []
+    view = recorded_view(run, "server", plan.victim, plan.adversary)
+    sights = (view.look(number) for number in attacked_rounds(recorded, plan.every))
+    return [
+        count_changed(sight.sent, sight.upload, sight.round)
+        for sight in sights
+        if sight.sent is not None and sight.upload is not None
+    ]
 
 
 def _shadowed(
@@ -239,35 +300,3 @@ def _judge(
             raise type(error)(f"attack {name!r}, design {design}, round {number}: {error}") from error
         yield Outcome(name, kind, design, number, metrics.as_dict())
         first = last
-
-
-def best_round(outcomes: Sequence[Outcome]) -> Outcome:
-    """The round with the highest F1, as the paper reports it."""
-    return max(outcomes, key=lambda outcome: outcome.metrics["best_f1"]["value"])
-
-
-def write_results(run: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) -> None:
-    """attacks.json: the plan and every outcome; ROC points only for the best and the last round of each attack."""
-    if run.directory is None:
-        return
-    kept = []
-    for group in grouped(outcomes).values():
-        shown = {best_round(group).round, group[-1].round}
-        for outcome in group:
-            metrics = {key: value for key, value in outcome.metrics.items() if key != "roc" or outcome.round in shown}
-            kept.append(asdict(replace(outcome, metrics=metrics)))
-    content = {"format": 1, "plan": asdict(plan), "outcomes": kept}
-    write_atomically(run.directory / RESULTS, json.dumps(content, indent=1).encode())
-
-
-def read_results(path: Path) -> list[Outcome]:
-    """The outcomes that `write_results` kept."""
-    return [Outcome(**outcome) for outcome in json.loads(path.read_text(encoding="utf-8"))["outcomes"]]
-
-
-def grouped(outcomes: Sequence[Outcome]) -> dict[tuple[str, Adversary, Design], list[Outcome]]:
-    """Outcomes by attack, adversary and design, in the order of their rounds."""
-    groups: dict[tuple[str, Adversary, Design], list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault((outcome.attack, outcome.adversary, outcome.design), []).append(outcome)
-    return groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -17,7 +18,8 @@ from fedkge.registry import look_up
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fedkge.attacks.experiment import AttackPlan, Outcome, Progress
+    from fedkge.attacks.experiment import AttackPlan, Memory, Outcome, Progress
+    from fedkge.attacks.live import LiveAttacks
     from fedkge.federation.run import Run
 
 EXAMPLE = (
@@ -57,7 +59,9 @@ def attack(
     ] = None,
     targets: Annotated[str, typer.Option(help="Designs of targets, separated by commas.")] = "A,B,C,D",
     every: Annotated[int, typer.Option(min=1, help="Attack every so many rounds, and the last.")] = 5,
-    targets_count: Annotated[int, typer.Option(min=2, help="Members, and as many non-members, per design.")] = 500,
+    targets_count: Annotated[
+        int | None, typer.Option(min=2, help="Members, and as many non-members, per design; default: up to 500.")
+    ] = None,
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
     group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 300,
     waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 5,
@@ -66,6 +70,11 @@ def attack(
         str, typer.Option("--lira-base", help="LiRA: the attack whose scores it compares.")
     ] = "upload-difference",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the targets.")] = 0,
+    victim: Annotated[str | None, typer.Option(help="The attacked client; default: the run's.")] = None,
+    adversary: Annotated[str | None, typer.Option(help="The attacking client; default: the run's.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw ROC curves (log-log) and F1 and AUC by round: .svg, .pdf or .png.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON on stdout, one line per attack, design and round.")
     ] = False,
@@ -76,41 +85,100 @@ def attack(
     time gives (0.667); a true-positive rate is refused where the non-members are too few to support it.
     """
     from fedkge.attacks.cia import CIA  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.experiment import AttackPlan, run_attacks  # noqa: PLC0415
+    from fedkge.attacks.plot import FORMATS  # noqa: PLC0415
     from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
+    from fedkge.attacks.targets import COUNT  # noqa: PLC0415
     from fedkge.runs import open_run  # noqa: PLC0415
 
+    if plot is not None and plot.suffix not in FORMATS:
+        raise ConfigurationError(f"--plot: expected a name that ends with {', '.join(FORMATS)}, got {plot}")
     opened = open_run(run)
-    plan = AttackPlan(
-        attacks=_chosen(opened, names),
-        designs=_designs(targets, opened.configuration.canaries == 0),
+    pair = (victim or opened.configuration.victim, adversary or opened.configuration.adversary)
+    plan = replace(
+        default_plan(opened, names),
+        designs=_designs(targets, opened, pair),
         every=every,
-        count=targets_count,
+        count=targets_count or COUNT,
+        fewer=targets_count is None,
         auxiliary=auxiliary,
-        victim=opened.configuration.victim,
-        adversary=opened.configuration.adversary,
+        victim=pair[0],
+        adversary=pair[1],
         seed=seed,
-        threads=_cores(opened),
         cia=CIA(group_size, waiting_rounds),
         shadows=ShadowPlan(base, shadows, _cores(opened)),
     )
+    perform(opened, plan, as_json, plot)
+
+
+def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
+    """The plan of `fedkge attack` without further options."""
+    from fedkge.attacks.experiment import AttackPlan  # noqa: PLC0415 (heavy)
+    from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
+
+    options = run.configuration
+    return AttackPlan(
+        attacks=_chosen(run, names),
+        designs=("A", "B", "C", "D") if options.canaries else ("A", "B", "D"),
+        fewer=True,
+        victim=options.victim,
+        adversary=options.adversary,
+        threads=_cores(run),
+        shadows=ShadowPlan(processes=_cores(run)),
+    )
+
+
+def perform(
+    opened: Run, plan: AttackPlan, as_json: bool, plot: Path | None = None, memory: Memory | None = None
+) -> None:
+    """Run the attacks of a plan, show and draw what they found."""
+    from fedkge.attacks.experiment import run_attacks  # noqa: PLC0415 (heavy)
+    from fedkge.attacks.plot import plot_outcomes  # noqa: PLC0415
+
     with attack_progress() as progress:
-        outcomes = run_attacks(opened, plan, progress)
+        outcomes = run_attacks(opened, plan, progress, memory)
+    if plot is not None:
+        plot_outcomes(outcomes, plot)
+        say(f"Picture: {plot}")
     if as_json:
         for outcome in outcomes:
             metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
             print_json({**outcome_key(outcome), "round": outcome.round, **metrics})
         return
     show_outcomes(opened, plan, outcomes)
-    say(f"All rounds and ROC points: {run / 'attacks.json'}")
+    say(f"All rounds and ROC points: {opened.directory}/attacks.json")
 
 
-def check_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The attacks that were named, each once; an unknown name is an error that lists near ones."""
+def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
+    """The attacks that were named, each once; an unknown name is an error that lists near ones.
+
+    With the name of a `model`, an attack that does not work on it is an error too.
+    """
+    from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
+    from fedkge.attacks.attack import misfit  # noqa: PLC0415
     from fedkge.attacks.experiment import known_attacks  # noqa: PLC0415
 
     known = {name: name for name in known_attacks()}
-    return tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
+    chosen = tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
+    for name in chosen if model else ():
+        models = ATTACKS[name].needs.models if name in ATTACKS else ()
+        if models and model not in {fitting.lower() for fitting in models}:
+            raise ConfigurationError(misfit(ATTACKS[name], model))
+    return chosen
+
+
+def live_attacks(names: Sequence[str]) -> LiveAttacks:
+    """What attacks a federation as it goes, and says so on stderr."""
+    from fedkge.attacks.live import LiveAttacks  # noqa: PLC0415 (heavy)
+
+    return LiveAttacks(lambda run: default_plan(run, names), say)
+
+
+def finish_live(path: Path, names: Sequence[str], live: LiveAttacks, as_json: bool) -> None:
+    """Run what is left of the attacks on the finished run, and show all that they found."""
+    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
+
+    opened = open_run(path)
+    perform(opened, default_plan(opened, names), as_json, memory=live.memory)
 
 
 def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -119,13 +187,19 @@ def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
     return check_names(names) if names else tuple(fitting_attacks(opened))
 
 
-def _designs(text: str, without_canaries: bool) -> tuple[Any, ...]:
+def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
     designs = tuple(dict.fromkeys(part.strip().upper() for part in text.split(",")))
     unknown = [design for design in designs if design not in DESIGNS]
     if unknown:
         raise ConfigurationError(f"--targets: expected some of A,B,C,D, got {text!r}")
-    if without_canaries and "C" in designs and len(designs) > 1:
-        say("Design C is left out: this run has no canaries (train with --canaries 1000).")
+    options = opened.configuration
+    reason = ""
+    if options.canaries == 0:
+        reason = "this run has no canaries (train with --canaries 1000)"
+    elif pair != (options.victim, options.adversary):
+        reason = f"the canaries are for victim {options.victim} and adversary {options.adversary}"
+    if reason and "C" in designs and len(designs) > 1:
+        say(f"Design C is left out: {reason}.")
         return tuple(design for design in designs if design != "C")
     return designs
 
@@ -176,12 +250,31 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
             markup=False,
         )
         console.print(outcome_table(found, console.width))
+    _show_more(opened, outcomes)
     console.print(
         f"Victim {plan.victim}, adversary client {plan.adversary}, round {outcomes[-1].round} of "
         f"{opened.configuration.rounds} unless said otherwise. "
         "F1 cal.: threshold from other triples; F1 best: threshold chosen on the targets, as the paper does.",
         markup=False,
     )
+
+
+def _show_more(opened: Run, outcomes: Sequence[Outcome]) -> None:
+    """SI's two questions apart, and how many rows of the victim's uploads changed."""
+    from fedkge.attacks.outcomes import RESULTS, link_and_triple, read_rows_changed  # noqa: PLC0415 (heavy)
+
+    console = stdout()
+    last = {found["design"]: found for found in link_and_triple(outcomes)}
+    parts = [
+        f"design {design}: link {found['link_auc']['value']:.3f}, triple {found['triple_auc']['value']:.3f}"
+        for design, found in last.items()
+    ]
+    if parts:
+        console.print(f"SI, AUC of link (any relation) and triple (this relation): {'; '.join(parts)}.", markup=False)
+    changed = read_rows_changed(opened.directory / RESULTS) if opened.directory else []
+    if changed:
+        counts = ", ".join(f"{one.changed:,} of {one.known:,} (round {one.round})" for one in changed)
+        console.print(f"Rows of the victim's upload that differ from what it was sent: {counts}.", markup=False)
 
 
 def outcome_table(outcomes: Sequence[Outcome], width: int) -> RenderableType:

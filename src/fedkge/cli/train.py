@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.attack import attack as attack_run
-from fedkge.cli.attack import check_names
+from fedkge.cli.attack import check_names, finish_live, live_attacks
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
@@ -21,6 +20,7 @@ from fedkge.configuration import Configuration, parse, read_toml, restore
 from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from fedkge.attacks.live import LiveAttacks
     from fedkge.federation.observer import Observer
     from fedkge.federation.run import Run
     from fedkge.graph.split import Shards
@@ -47,7 +47,7 @@ def train(
     attack: Annotated[
         list[str] | None,
         typer.Option(
-            "--attack", metavar="NAME", help="Afterwards, run this attack (see fedkge attack); may be repeated."
+            "--attack", metavar="NAME", help="Attack every 5th round as it ends (see fedkge attack); may be repeated."
         ),
     ] = None,
     tracker: Tracker = None,
@@ -63,16 +63,15 @@ def train(
     if attack and given.get("record", "none") == "none":
         given["record"] = "every:5"
     configuration = parse(given)
-    if attack:
-        check_names(attack)
+    live = live_attacks(check_names(attack, configuration.model)) if attack else None
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)
-        _resume(path, tracker or [], as_json, configuration.threads if "threads" in given else None)
+        _resume(path, tracker or [], as_json, configuration.threads if "threads" in given else None, live)
     else:
-        _train(configuration, path, overwrite, tracker or [], as_json)
-    if attack:
-        attack_run(path, attack, as_json=as_json)
+        _train(configuration, path, overwrite, tracker or [], as_json, live)
+    if attack and live:
+        finish_live(path, attack, live, as_json)
 
 
 def resume(
@@ -82,7 +81,14 @@ def resume(
     _resume(run, tracker or [], as_json)
 
 
-def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: list[str], as_json: bool) -> None:
+def _train(
+    configuration: Configuration,
+    path: Path,
+    overwrite: bool,
+    trackers: list[str],
+    as_json: bool,
+    live: LiveAttacks | None = None,
+) -> None:
     from fedkge import runs  # noqa: PLC0415 (heavy: the compiled kernels)
     from fedkge.federation.randomness import fresh_seed  # noqa: PLC0415
 
@@ -96,8 +102,9 @@ def _train(configuration: Configuration, path: Path, overwrite: bool, trackers: 
         console = stdout()
         console.print(shard_table(shards.summary, console.width))
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
-        observer = _observers(told, trackers, configuration, path, as_json)
+        observer = _observers(told, trackers, configuration, path, as_json, live)
         run = runs.start(configuration, shards.graphs, path, overwrite=overwrite, observer=observer)
+    _show_price(run, as_json)
     _show(run, as_json)
 
 
@@ -116,22 +123,53 @@ def _tell_start(configuration: Configuration, shards: Shards) -> None:
         say(f"start vectors: {used:,} {kind} from {configuration.init}; {unknown:,} names are not in the data")
 
 
-def _resume(path: Path, trackers: list[str], as_json: bool, threads: int | None = None) -> None:
+def _resume(
+    path: Path, trackers: list[str], as_json: bool, threads: int | None = None, live: LiveAttacks | None = None
+) -> None:
     from fedkge import runs  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415
 
     configuration, _ = RunDirectory(path).read_configuration()
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
-        observer = _observers(told, trackers, configuration, path, as_json)
+        observer = _observers(told, trackers, configuration, path, as_json, live)
         run = runs.resume(path, observer=observer, threads=threads)
+    _show_price(run, as_json)
     _show(run, as_json)
 
 
-def _observers(told: Narrator, names: list[str], configuration: Configuration, path: Path, as_json: bool) -> Observer:
+def _show_price(run: Run, as_json: bool) -> None:
+    """What an attack within the federation costs everybody: the honest twin is trained too, and both are compared."""
+    from fedkge.runs import price_of_attack  # noqa: PLC0415 (heavy)
+
+    if run.configuration.inline_attack == "none":
+        return
+    say("The same federation without the attack, for comparison:")
+    with narrator() as told:
+        price = price_of_attack(run, observer=told)
+    if as_json:
+        print_json({"inline_attack": run.configuration.inline_attack, **price})
+        return
+    stdout().print(
+        f"In-line attack: test MRR, both sides: {price['attacked']:.4f} with it, {price['honest']:.4f} without, "
+        f"difference {price['attacked'] - price['honest']:+.4f}."
+    )
+
+
+def _observers(
+    told: Narrator,
+    names: list[str],
+    configuration: Configuration,
+    path: Path,
+    as_json: bool,
+    live: LiveAttacks | None = None,
+) -> Observer:
     from fedkge.federation.observer import Observers  # noqa: PLC0415
     from fedkge.trackers import make_tracker  # noqa: PLC0415
 
     observers: list[Observer] = [told, *(make_tracker(name, configuration, path) for name in names)]
+    if live:
+        live.tell = told.note
+        observers.append(live)
     return Observers([*observers, JsonLines()] if as_json else observers)
 
 

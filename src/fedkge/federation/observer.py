@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedkge.federation.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Observer:
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """A round ended: number, loss, refused clients, bytes."""
+
+    def recorded(self, run: Run, round_number: int) -> None:
+        """A round went into the transcript; the run as it is now."""
 
     def evaluated(self, record: Mapping[str, Any]) -> None:
         """A round was evaluated: the line that goes to metrics.jsonl."""
@@ -57,6 +63,11 @@ class Observers(Observer):
         """Pass on."""
         for observer in self._observers:
             observer.round_done(facts)
+
+    def recorded(self, run: Run, round_number: int) -> None:
+        """Pass on."""
+        for observer in self._observers:
+            observer.recorded(run, round_number)
 
     def evaluated(self, record: Mapping[str, Any]) -> None:
         """Pass on."""

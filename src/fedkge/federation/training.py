@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import Scores, Shared
+from fedkge.federation.messages import ClientLogic, Scores, Shared
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.run import Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
@@ -48,6 +48,7 @@ class Federation:
         directory: RunDirectory | None = None,
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
+        disguise: Callable[[Client], ClientLogic] = lambda client: client,
     ) -> None:
         self.configuration = configuration
         self._directory = directory
@@ -60,7 +61,8 @@ class Federation:
         cores = configuration.threads or available_cores()
         self._ledger = self._open_ledger()
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
-        engine = EmbeddedEngine(self.clients, threads=_workers(cores, len(trained)))
+        seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
+        engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -153,6 +155,7 @@ class Federation:
             results = {name: self.server.rows_for(name) for name in self.clients}
             private = {name: client.unshared() for name, client in self.clients.items()}
             Transcript(self._directory.path).write(report, results, private)
+            self._observer.recorded(self._as_run(self.tensors()), report.round)
         self._memory.note(report)
         self._observer.round_done(_round_facts(report, time.perf_counter() - began))
         every = self.configuration.evaluate_every
