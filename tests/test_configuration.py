@@ -32,7 +32,12 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
         bottom = above if above is not None else low
         top = below if below is not None else high
         return st.floats(
-            bottom, top, exclude_min=above is not None, exclude_max=below is not None, allow_infinity=False
+            bottom,
+            top,
+            exclude_min=above is not None,
+            exclude_max=below is not None,
+            allow_infinity=False,
+            allow_nan=False,
         )
     return st.sampled_from(get_args(kind))
 

@@ -120,7 +120,7 @@ class Configuration(BaseModel):
     least_gain: float = Field(1e-3, ge=0, description="Schedule `validation`: MRR gain below which it falls (Delta).")
     public_validation: str = Field("", description="Schedule `validation`: graph whose public triples are ranked.")
     public_triples: int = Field(
-        0, ge=0, description="Public number of triples per client; 0 makes each client's exact number public."
+        0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
     )
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
     noise_seed: int | None = Field(

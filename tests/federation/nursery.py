@@ -1,4 +1,6 @@
-"""A process that trains in forked children and kills them: `python nursery.py FOLDER KILLS OPTIMISER-STATE SEED`.
+"""A process that trains in forked children and kills them: `python nursery.py FOLDER KILLS KIND SEED`.
+
+KIND is `reset` or `kept` (optimiser state, without a defence), or `defended`.
 
 Importing and compiling happens once, here; a child costs milliseconds. Nothing in this process may start a thread
 before it forks. It prints what it did as one line of JSON.
@@ -13,9 +15,12 @@ import signal
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Evaluate, Fit
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import load_tensors
@@ -37,7 +42,9 @@ def work(folder: Path, options: dict[str, object]) -> None:
 
 def warm_up(options: dict[str, object]) -> None:
     """Load every kernel that the children will need."""
-    client = Client("warm", SHARDS[0], ClientPlan(short(**options), 1, 0, ("entities",)))
+    plan = ClientPlan(short(**options), 1, 0, ("entities",))
+    plan = replace(plan, defence=defence_of(plan.configuration, "warm", SHARDS[0], plan.ledger))
+    client = Client("warm", SHARDS[0], plan)
     rows = {"entities": client.embedding.tables.entities.copy()}
     client.handle(Fit(1, rows))
     client.handle(Evaluate(rows, "valid"))
@@ -70,6 +77,8 @@ def inspect(folder: Path) -> int:
     for path in folder.rglob("*"):
         if path.suffix == ".safetensors":
             load_tensors(path)
+        elif path.name == "ledger.jsonl":
+            check_ledger(path)
         elif path.suffix == ".jsonl":
             [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         elif path.suffix == ".toml":
@@ -82,8 +91,22 @@ def inspect(folder: Path) -> int:
     return int(load_tensors(server)[1]["round"]) if server.exists() else -1
 
 
+def check_ledger(path: Path) -> None:
+    """Every upload that the server has kept is charged, and was released, in the ledger that a crash left behind."""
+    ledger = Ledger.read(path)
+    for upload in path.parent.glob("transcript/round-*/upload-*.safetensors"):
+        client, number = upload.stem.removeprefix("upload-"), int(upload.parent.name.removeprefix("round-"))
+        if ledger.clients:
+            entries = [entry for entry in ledger.by_round(client) if entry.round == number]
+            assert any(entry.released for entry in entries), f"{client} has not paid for round {number}"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def steps(ledger: Ledger, client: str) -> int:
+    return sum(charge.steps for charge in ledger.charges(client))
 
 
 def main(folder: Path, kills: int, state: str, seed: int) -> None:
@@ -96,6 +119,9 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
         "record": "every:4",
         "threads": 2,
     }
+    if state == "defended":
+        defence = {"defence": "recommended", "noise": 3.0, "noise_seed": 4, "optimiser": "adam"}
+        options |= {**defence, "optimiser_state": "kept", "record": "all"}
     warm_up(options)
     whole = finish(folder / "undisturbed", options)
     again = finish(folder / "undisturbed", options)  # a finished run: all that a start costs
@@ -117,7 +143,11 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
     finish(disturbed, options)
     inspect(disturbed)
     one, other = contents(folder / "undisturbed"), contents(disturbed)
+    ledgers = [Ledger.read(folder / name / "ledger.jsonl") for name in ("undisturbed", "disturbed")]
+    short_of = [name for name in ledgers[0].clients if steps(ledgers[1], name) < steps(ledgers[0], name)]
     different = sorted(name for name in {**one, **other} if one.get(name) != other.get(name))
+    if state == "defended":  # what a crash has torn stays counted
+        different = [name for name in different if name != "ledger.jsonl"] + short_of
     print(  # noqa: T201
         json.dumps(
             {"kills": done, "attempts": attempts, "rounds": seen, "unfinished": unfinished, "different": different}

@@ -13,9 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def kill_and_resume(folder: Path, kills: int, state: str, seed: int) -> None:
+def kill_and_resume(folder: Path, kills: int, kind: str, seed: int) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
-    command = [sys.executable, "-m", "tests.federation.nursery", str(folder), str(kills), state, str(seed)]
+    command = [sys.executable, "-m", "tests.federation.nursery", str(folder), str(kills), kind, str(seed)]
     done = subprocess.run(
         command, env={**environment, "OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
     )
@@ -28,11 +28,12 @@ def kill_and_resume(folder: Path, kills: int, state: str, seed: int) -> None:
     assert report["unfinished"] >= kills // 3
 
 
-def test_six_kills(tmp_path):
-    kill_and_resume(tmp_path, 6, "kept", seed=1)
+@pytest.mark.parametrize("kind", ["kept", "defended"])
+def test_six_kills(tmp_path, kind):
+    kill_and_resume(tmp_path, 6, kind, seed=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("state", ["reset", "kept"])
-def test_fifty_kills(tmp_path, state):
-    kill_and_resume(tmp_path, 50, state, seed=2)
+@pytest.mark.parametrize("kind", ["reset", "kept", "defended"])
+def test_fifty_kills(tmp_path, kind):
+    kill_and_resume(tmp_path, 50, kind, seed=2)

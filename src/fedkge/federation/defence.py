@@ -29,7 +29,7 @@ from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, S
 from fedkge.mechanisms.selection import Selection
 from fedkge.registry import look_up
 
-SIZE_IS_PUBLIC = "remove one triple, the number of triples being public"
+SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two digits"
 SIZE_IS_PRIVATE = "add or remove one triple"
 
 
@@ -173,11 +173,21 @@ def accountant_of(options: Configuration) -> str:
     return "published" if options.selection == "ptr-published" else options.accountant
 
 
+def rounded_up(number: int) -> int:
+    """The next number of two digits and zeros: what is told about a client's size unless the user names a number.
+
+    >>> rounded_up(53_999), rounded_up(54_000), rounded_up(7)
+    (54000, 54000, 7)
+    """
+    digit = 10 ** max(0, len(str(number)) - 2)
+    return max(1, -(-number // digit) * digit)
+
+
 def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Defence | None:
     """The client's defence: as its promise in the ledger says, or newly calibrated and promised there."""
     if options.defence == "none":
         return None
-    size, entities = options.public_triples or max(1, len(shard.train)), len(shard.entities)
+    size, entities = options.public_triples or rounded_up(len(shard.train)), len(shard.entities)
     made = ledger.promises.get(client)
     if made is not None:
         options = options.model_copy(update={"rounds": made.facts["rounds"]})

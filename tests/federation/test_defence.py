@@ -1,0 +1,249 @@
+"""Federations under a defence: what is paid, what is promised, what is sent, and when clients stop."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.configuration import parse
+from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import check_defence, defence_of
+from fedkge.federation.messages import Fit, Goodbye, Hello, Upload
+from fedkge.federation.training import Federation
+from fedkge.runs import resume, start
+from tests.federation.conftest import SHORT
+
+NOISY = {"defence": "recommended", "noise": 3.0, "noise_seed": 1, "evaluate_every": 0}
+
+
+def defended(**options):
+    return parse({**SHORT, **NOISY, **options})
+
+
+def client_of(shard, configuration, ledger=None, folder=None):
+    ledger = ledger or Ledger.in_memory()
+    defence = defence_of(configuration, "client-0", shard, ledger)
+    plan = ClientPlan(configuration, 5, 0, ("entities",), defence=defence, ledger=ledger)
+    return Client("client-0", shard, plan, folder)
+
+
+def rows_of(client):
+    return {"entities": client.embedding.tables.entities.copy()}
+
+
+def test_an_upload_tells_nothing_but_noised_rows(shards):
+    client = client_of(shards[0], defended())
+    reply = client.handle(Fit(1, rows_of(client)))
+    public = client._plan.defence.triples
+    assert isinstance(reply, Upload)
+    assert (reply.loss, reply.triples, client.handle(Hello()).triples) == (None, public, public)
+    assert public >= len(shards[0].train)
+
+
+def test_every_row_of_an_upload_is_noised_even_of_a_client_with_one_triple(shards):
+    lonely = replace(shards[0], train=shards[0].train[:1])
+    client = client_of(lonely, defended(public_triples=100))
+    before, relations = rows_of(client), client.embedding.tables.relations.copy()
+    reply = client.handle(Fit(1, before))
+    assert (reply.rows["entities"] != before["entities"]).any(axis=1).all()
+    assert (client.embedding.tables.relations != relations).any(axis=1).all()
+
+
+def test_a_round_is_charged_before_it_is_trained_and_released_before_it_leaves(shards):
+    class Watched(Ledger):
+        """Writes down what it is asked, and what the client's tables were at that moment."""
+
+        def __init__(self):
+            super().__init__(None)
+            self.heard = []
+
+        def charge(self, client, round, charges):  # noqa: A002
+            self.heard.append(("charge", round, site.embedding.tables.entities.copy()))
+            super().charge(client, round, charges)
+
+        def release(self, client, round):  # noqa: A002
+            self.heard.append(("release", round, site.embedding.tables.entities.copy()))
+            super().release(client, round)
+
+    ledger = Watched()
+    site = client_of(shards[0], defended(), ledger)
+    before = rows_of(site)
+    reply = site.handle(Fit(1, before))
+    (first, _, untouched), (second, _, trained) = ledger.heard
+    assert (first, second) == ("charge", "release")
+    np.testing.assert_array_equal(untouched, before["entities"])
+    np.testing.assert_array_equal(trained, reply.rows["entities"])
+
+
+def test_a_ledger_that_cannot_be_written_stops_the_upload(shards, tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.jsonl")
+    client = client_of(shards[0], defended(), ledger)
+    before = rows_of(client)
+    (tmp_path / "ledger.jsonl").write_bytes(b"")
+    with pytest.raises(PrivacyError, match="nothing was released"):
+        client.handle(Fit(1, before))
+    np.testing.assert_array_equal(client.embedding.tables.entities, before["entities"])
+
+
+def test_the_same_request_again_costs_nothing_and_gives_the_same_upload(shards):
+    client = client_of(shards[0], defended(noise_seed=None))
+    request = Fit(1, rows_of(client))
+    one, two = client.handle(request), client.handle(request)
+    np.testing.assert_array_equal(one.rows["entities"], two.rows["entities"])
+    assert len(client._plan.ledger.by_round("client-0")) == 1
+
+
+def test_a_rolled_back_client_pays_again(shards, tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.jsonl")
+    configuration = defended(noise_seed=None)
+    client = client_of(shards[0], configuration, ledger, tmp_path)
+    client.save()
+    shutil.copy(tmp_path / "client-0.safetensors", tmp_path / "copy")
+    request = Fit(1, rows_of(client))
+    client.handle(request)
+    shutil.copy(tmp_path / "copy", tmp_path / "client-0.safetensors")
+    again = client_of(shards[0], configuration, Ledger.open(tmp_path / "ledger.jsonl"), tmp_path)
+    again.handle(request)
+    assert [entry.round for entry in again._plan.ledger.by_round("client-0")] == [1, 1]
+
+
+def test_a_round_that_failed_before_it_left_is_not_paid_twice(shards, monkeypatch):
+    client = client_of(shards[0], defended())
+    request, save = Fit(1, rows_of(client)), client.save
+
+    def no_space():
+        raise OSError("no space left")
+
+    monkeypatch.setattr(client, "save", no_space)
+    with pytest.raises(OSError, match="no space"):
+        client.handle(request)
+    monkeypatch.setattr(client, "save", save)
+    client.handle(request)
+    assert len(client._plan.ledger.by_round("client-0")) == 1
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_noise_is_calibrated_to_the_budget_of_all_rounds(shards, accountant):
+    configuration = defended(noise=None, epsilon=3.0, accountant=accountant, rounds=4)
+    run = Federation(shards, configuration).run()
+    for spent in run.epsilon().values():
+        assert 2.9 < spent <= 3.0
+    assert [len(run.ledger.by_round(name)) for name in run.clients] == [4, 4, 4]
+
+
+def test_clients_stop_at_their_own_budget_and_the_rest_go_on(shards):
+    small = replace(shards[2], train=shards[2].train[:40])  # a higher sampling rate: each round costs more
+    configuration = defended(noise=1.2, epsilon=6.0, rounds=60, batch_size=16, local_steps=4, accountant="rdp")
+    run = Federation([shards[0], shards[1], small], configuration).run()
+    rounds = {name: len(run.ledger.by_round(name)) for name in run.clients}
+    assert 0 < rounds["client-2"] < rounds["client-0"] < 60
+    for name, spent in run.epsilon().items():
+        defence = defence_of(configuration, name, shards[0], run.ledger)
+        more = (*run.ledger.charges(name), *run.ledger.by_round(name)[-1].charges)
+        assert spent <= 6.0 < defence.accountant.epsilon(more, 1e-5)
+
+
+def test_goodbye_is_said_without_training(shards):
+    client = client_of(shards[0], defended(noise=1.0, epsilon=8.0, batch_size=64, accountant="rdp"))
+    round_number, reply = 0, None
+    while not isinstance(reply, Goodbye):
+        round_number += 1
+        before = rows_of(client)
+        reply = client.handle(Fit(round_number, before))
+    np.testing.assert_array_equal(client.embedding.tables.entities, before["entities"])
+    assert len(client._plan.ledger.by_round("client-0")) == round_number - 1
+
+
+def test_the_last_round_is_kept_not_the_best_on_private_triples(shards):
+    run = Federation(shards, defended(evaluate_every=1, rounds=3)).run()
+    assert [line["round"] for line in run.metrics] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"defence": "none", "epsilon": 1.0}, "defence none keeps no budget"),
+        ({"defence": "dpsgd"}, "needs a budget"),
+        ({"patience": 3}, "patience"),
+        ({"filter_negatives": True, "negative_group": 1}, "filtered negatives"),
+        ({"regularisation": 0.1}, "not clipped"),
+        ({"selection": "adafest"}, "negatives inside"),
+        ({"noise_schedule": "validation", "epsilon": 1.0}, "public-validation"),
+        ({"selection": "everything"}, "unknown selection"),
+    ],
+)
+def test_promises_that_could_not_be_kept_are_refused(options, reason):
+    base = {} if "defence" in options else NOISY
+    with pytest.raises((PrivacyError, ConfigurationError), match=reason):
+        check_defence(parse({**base, **options}))
+
+
+def test_a_budget_that_cannot_pay_one_round_is_refused_before_training(shards):
+    with pytest.raises(PrivacyError, match=r"one round of .* costs epsilon"):
+        Federation(shards, defended(noise=0.5, epsilon=0.1, accountant="rdp"))
+
+
+def test_resume_keeps_the_promise_whatever_calibration_would_say_now(shards, tmp_path, monkeypatch):
+    configuration = defended(noise=None, epsilon=5.0, rounds=2, accountant="rdp")
+    run = start(configuration, shards.graphs, tmp_path)
+    noise = {name: promise.facts["noise"] for name, promise in run.ledger.promises.items()}
+    text = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(text.replace("rounds = 2", "rounds = 9"))
+    longer = resume(tmp_path, data=shards)
+    assert {name: promise.facts["noise"] for name, promise in longer.ledger.promises.items()} == noise
+    assert all(4.8 < spent <= 5.0 for spent in longer.epsilon().values()), (
+        "rounds beyond the plan are beyond the budget"
+    )
+    assert len(longer.ledger.by_round("client-0")) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"selection": "adafest", "private_negatives": "public"},
+        {"selection": "fest", "private_negatives": "public"},
+        {"selection": "ptr", "private_negatives": "public", "row_clip": 0.4, "batch_size": 16},
+        {"selection": "ptr-published", "private_negatives": "public", "row_clip": 0.4, "batch_size": 16},
+        {"noise_schedule": "decay"},
+        {"optimiser": "sgd"},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_every_mechanism_trains_a_federation_and_is_charged_every_round(shards, options):
+    run = Federation(shards, defended(**options)).run()
+    assert all(len(run.ledger.by_round(name)) == 3 for name in run.clients)
+    assert all(np.isfinite(table).all() for table in run.tensors.values())
+
+
+def test_the_histogram_of_fest_is_paid_in_the_first_round_that_a_client_trains(shards):
+    client = client_of(shards[0], defended(selection="fest", private_negatives="public"))
+    client.handle(Fit(4, rows_of(client)))
+    client.handle(Fit(5, rows_of(client)))
+    first, second = client._plan.ledger.by_round("client-0")
+    assert [charge.steps for charge in first.charges] == [1, client._plan.defence.steps]
+    assert [charge.steps for charge in second.charges] == [client._plan.defence.steps]
+
+
+def test_noise_by_public_validation_is_limited_by_a_filter(shards, graph, tmp_path):
+    public = tmp_path / "public.tsv"
+    lines = ["\t".join((graph.entities[h], graph.relations[r], graph.entities[t])) for h, r, t in graph.valid.tolist()]
+    public.write_text("\n".join(lines) + "\n")
+    configuration = defended(
+        noise=None,
+        epsilon=6.0,
+        noise_schedule="validation",
+        public_validation=str(public),
+        evaluate_every=1,
+        rounds=4,
+        least_gain=1.0,
+        noise_decay=0.9,
+    )
+    run = Federation(shards, configuration).run()
+    noises = [entry.charges[0].event.multiplier for entry in run.ledger.by_round("client-0")]
+    np.testing.assert_allclose(np.array(noises) / noises[0], [1, 1, 0.9, 0.81][: len(noises)])
+    assert run.epsilon()["client-0"] == 6.0, "the filter's bound is the guarantee, not the running sum"
