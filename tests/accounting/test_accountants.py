@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -16,6 +17,7 @@ from fedkge.accounting.accountants import ACCOUNTANTS, make_accountant, merged
 from fedkge.accounting.pld import PLDAccountant, composed, interval_for
 from fedkge.accounting.privacy_profiles import (
     bounded_range_delta,
+    sampled_gaussian_distribution,
     sampled_test_distribution,
     unsampled_delta,
 )
@@ -89,6 +91,18 @@ def test_an_integer_costs_as_much_as_its_float():
         assert RDP.epsilon([Charge(event, 1000)], 1e-5) == pytest.approx(expected, rel=1e-12)
         assert type(event.selection) is type(event.gradient) is float
         assert PLD.epsilon([Charge(SampledGaussian(1, kind(2)), 4)], 1e-5) == PLD.epsilon([Charge(Gaussian(1))], 1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.0007, 0.05, 0.5, 0.999])
+@pytest.mark.parametrize("noise", [0.4, 1.0, 3.0])
+def test_the_sampled_gaussian_is_that_of_the_library(rate, noise):
+    ours = sampled_gaussian_distribution(noise, rate, 1e-3)
+    theirs = from_gaussian_mechanism(noise, value_discretization_interval=1e-3, sampling_prob=rate)
+    for steps in (1, 50):
+        mine, library = (one if steps == 1 else one.self_compose(steps) for one in (ours, theirs))
+        for epsilon in (0.0, 0.01, 0.1, 1.0, 5.0):
+            expected = library.get_delta_for_epsilon(epsilon)
+            assert mine.get_delta_for_epsilon(epsilon) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 def test_a_test_without_selection_is_the_sampled_gaussian():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from fedkge.accounting.accountants import Accountant
 from fedkge.errors import ConfigurationError, PrivacyError
@@ -12,8 +13,19 @@ from fedkge.mechanisms.events import Charge
 LEAST_NOISE, MOST_NOISE = 0.05, 10_000.0
 PRECISION = 1.001
 """The noise that is returned exceeds the least possible by this factor at most."""
+CLOSE = 0.0005
+"""A cost so little below the budget, as a share of it, is as good: noise moves epsilon by at least its own share."""
 MOST_GUESSES = 12
 """After so many interpolations, halve."""
+
+
+@runtime_checkable
+class Refinable(Protocol):
+    """An accountant with a quicker one, of slightly larger epsilons, to search with first."""
+
+    def coarse(self) -> Accountant:
+        """The quicker one."""
+        ...
 
 
 def calibrate(
@@ -34,18 +46,34 @@ def calibrate(
     if not 0 < epsilon < math.inf:
         raise ConfigurationError(f"epsilon: expected a budget above 0, got {epsilon}")
 
-    def excess(noise: float) -> float:
-        """Log of the cost over the budget: at most 0 is within."""
-        cost = accountant.epsilon(charges_of(noise), delta)
-        return math.log(cost / epsilon) if 0 < cost < math.inf else (math.inf if cost > 0 else -math.inf)
+    def excess_by(counting: Accountant) -> Callable[[float], float]:
+        """Log of the cost over the budget, by noise: at most 0 is within."""
 
-    low, high, below, above = _bracket(excess)
-    if above > 0:
+        def excess(noise: float) -> float:
+            cost = counting.epsilon(charges_of(noise), delta)
+            return math.log(cost / epsilon) if 0 < cost < math.inf else (math.inf if cost > 0 else -math.inf)
+
+        return excess
+
+    if isinstance(accountant, Refinable):
+        start = _search(excess_by(accountant.coarse()), 1.0, 2.0)
+        found = _search(excess_by(accountant), start or 1.0, 1.004 if start else 2.0)
+    else:
+        found = _search(excess_by(accountant), 1.0, 2.0)
+    if found is None:
         raise _impossible(charges_of, epsilon, delta, accountant)
+    return found
+
+
+def _search(excess: Callable[[float], float], start: float, factor: float) -> float | None:
+    """The least noise within the budget; None if even the most is not."""
+    low, high, below, above = _bracket(excess, start, factor)
+    if above > 0:
+        return None
     if below <= 0:
         return low
     tries = 0
-    while high / low > PRECISION:
+    while high / low > PRECISION and above < -CLOSE:
         noise = _between(low, high, below, above) if tries < MOST_GUESSES else math.sqrt(low * high)
         cost = excess(noise)
         tries += 1
@@ -56,15 +84,17 @@ def calibrate(
     return high
 
 
-def _bracket(excess: Callable[[float], float]) -> tuple[float, float, float, float]:
-    """A noise that costs too much and one that does not, a factor of two apart, with their excess."""
-    low = high = 1.0
-    below = above = excess(1.0)
+def _bracket(excess: Callable[[float], float], start: float, factor: float) -> tuple[float, float, float, float]:
+    """A noise that costs too much and one that does not, near `start`, with their excess."""
+    low = high = start
+    below = above = excess(start)
+    if -CLOSE <= above <= 0:
+        return low, high, below, above
     while above > 0 and high < MOST_NOISE:
-        low, below, high = high, above, min(2 * high, MOST_NOISE)
+        low, below, high, factor = high, above, min(factor * high, MOST_NOISE), min(2.0, factor**2)
         above = excess(high)
     while below <= 0 and low > LEAST_NOISE:
-        high, above, low = low, below, max(low / 2, LEAST_NOISE)
+        high, above, low, factor = low, below, max(low / factor, LEAST_NOISE), min(2.0, factor**2)
         below = excess(low)
     return low, high, below, above
 

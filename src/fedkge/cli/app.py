@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import attack, audit, compare, data, demo, evaluate, export, predict, report, train
+from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, predict, report, train
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -46,6 +46,7 @@ app.command("resume", epilog=train.RESUME_EXAMPLE)(guarded(train.resume))
 app.command("evaluate", epilog=evaluate.EXAMPLE)(guarded(evaluate.evaluate))
 app.command("predict", epilog=predict.EXAMPLE)(guarded(predict.predict))
 app.command("attack", epilog=attack.EXAMPLE)(guarded(attack.attack))
+app.command("account", epilog=account.EXAMPLE)(guarded(account.account))
 app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
 app.command("report", epilog=report.EXAMPLE)(guarded(report.report))
 app.command("compare", epilog=compare.EXAMPLE)(guarded(compare.compare))

@@ -1,0 +1,104 @@
+"""What a training would cost, before there is one: mechanism, sizes, noise and rounds as one value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedkge.accounting.accountants import check_delta, merged
+from fedkge.errors import ConfigurationError
+from fedkge.mechanisms.events import Charge, Event, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.registry import look_up
+
+
+@dataclass(frozen=True)
+class CostPlan:
+    """So many rounds of so many noisy steps on one client.
+
+    `triples` is the public size of the client's graph, `steps` are those of one round. The noise of round k is the
+    first round's times decay ** (k - 1). `selection_share` is adafest's; `gap`, `test` and `failure` are those of
+    propose, test, release: by default as noisy as the gradient, and half of delta for all failures together.
+
+    >>> plan = CostPlan("dense", batch=4096, triples=90_000, steps=10, rounds=2, decay=0.5)
+    >>> [(charge.steps, charge.event.multiplier) for charge in plan.charges(noise=2)]
+    [(10, 2.0), (10, 1.0)]
+    """
+
+    mechanism: str
+    batch: int
+    triples: int
+    steps: int
+    rounds: int = 1
+    delta: float = 1e-5
+    decay: float = 1.0
+    selection_share: float = 0.2
+    gap: float | None = None
+    test: float | None = None
+    failure: float | None = None
+    passed: float = 1.0
+
+    def __post_init__(self) -> None:
+        look_up(EVENTS_OF, self.mechanism, "mechanism")
+        check_delta(self.delta)
+        for name in ("batch", "triples", "steps", "rounds"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if self.batch > self.triples:
+            raise ConfigurationError(
+                f"batch: expected at most the {self.triples:,} triples of the client, got {self.batch:,}; the batch of "
+                "all triples is the largest there is"
+            )
+        if not 0 < self.decay <= 1 or not 0 < self.selection_share < 1:
+            raise ConfigurationError(
+                f"decay and selection share: expected above 0 and at most (below) 1, got {self.decay} and "
+                f"{self.selection_share}"
+            )
+
+    @property
+    def rate(self) -> float:
+        """How probable it is that a triple is in a batch."""
+        return self.batch / self.triples
+
+    @property
+    def delta_t(self) -> float:
+        """How often a test may pass wrongly."""
+        return self.failure or self.delta / (2 * self.rate * self.steps * self.rounds)
+
+    def event(self, noise: float) -> Event:
+        """One step with this noise."""
+        return EVENTS_OF[self.mechanism](self, noise)
+
+    def by_round(self, noise: float) -> list[Charge]:
+        """What each round costs; `noise` is the first round's."""
+        return [Charge(self.event(noise * self.decay**number), self.steps) for number in range(self.rounds)]
+
+    def charges(self, noise: float) -> tuple[Charge, ...]:
+        """What all rounds cost."""
+        return merged(self.by_round(noise))
+
+
+def _dense(plan: CostPlan, noise: float) -> Event:
+    return SampledGaussian(plan.rate, noise)
+
+
+def _adafest(plan: CostPlan, noise: float) -> Event:
+    share = plan.selection_share
+    return SampledPair(plan.rate, selection=noise / math.sqrt(share), gradient=noise / math.sqrt(1 - share))
+
+
+def _ptr(plan: CostPlan, noise: float) -> Event:
+    return SampledTest(plan.rate, plan.gap or noise, plan.test or noise, noise, plan.delta_t)
+
+
+def _published(plan: CostPlan, noise: float) -> Event:
+    return PublishedTest(plan.rate, plan.gap or noise, plan.test or noise, noise, plan.delta_t, plan.passed)
+
+
+EVENTS_OF: dict[str, Callable[[CostPlan, float], Event]] = {
+    "dense": _dense,
+    "adafest": _adafest,
+    "ptr": _ptr,
+    "published": _published,
+}
+"""One step of each mechanism; a new one is a function and a line here."""
