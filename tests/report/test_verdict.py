@@ -52,7 +52,7 @@ def test_leakage_none_and_nothing(run: Path) -> None:
     assert decide(blind, claim, unaudited).kind == "no leakage found by these attacks"
     assert decide(blind, claim, audit).kind == "leakage found"
     assert decide([], claim, unaudited).kind == "not measured"
-    plausible = [row for row in rows if row.design in "AD"]
+    plausible = [row for row in rows if row.design != "C"]
     assert decide(plausible, claim, unaudited).kind == "not measured"
 
 

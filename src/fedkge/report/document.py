@@ -106,12 +106,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class DesignFacts:
-    """What the targets of a design are. Only `strict` designs count for the verdict."""
+    """What the targets of a design are. Only `strict` designs count for the verdict; `because` says why or why not."""
 
     design: str
     members_are: str
     non_members_are: str
     strict: bool
+    because: str
     members: int
     non_members: int
     smallest_fpr: float

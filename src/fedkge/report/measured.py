@@ -22,13 +22,13 @@ from fedkge.report.document import (
 )
 from fedkge.report.reading import damaged, read_record
 from fedkge.report.verdict import judged
-from fedkge.report.wording import DESIGNS, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED
+from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
 AGAIN = "attack the run again (`fedkge attack`)"
 AUDIT_AGAIN = "audit again (`fedkge audit`)"
-DRAWN = 5
-"""Curves of the so many strongest attacks of each strict design are drawn."""
+CURVES = 5
+"""Curves of the so many strongest attacks of a design are drawn."""
 NAMED = 100
 """So many exposed triples are listed, those that most attacks found first."""
 OF_REAL_TRIPLES = ("B", "D")
@@ -50,7 +50,7 @@ def gather_attacks(run: Path, audit: Audit) -> Attacks:
         designs = tuple(_design(name, groups) for name in DESIGNS if any(key[0] == name for key in groups))
         level = ordered[0][-1]["metrics"]["level"] if ordered else LEVEL
         rows = judged([_row(group, audit) for group in ordered], designs, level)
-        drawn = [group for group in ordered if _drawn(group, rows, designs)]
+        drawn = [group for group in ordered if _drawn(group, rows)]
         return Attacks("", level, designs, rows, tuple(map(_curve, drawn)), tuple(map(_series, drawn)))
     except (KeyError, TypeError, IndexError) as error:
         raise damaged(run / ATTACKS, error, AGAIN) from error
@@ -66,7 +66,9 @@ def _design(name: str, groups: Mapping[tuple[str, str, str], Sequence[Outcome]])
     metrics = next(group[-1]["metrics"] for key, group in groups.items() if key[0] == name)
     members, non_members = metrics["members"], metrics["non_members"]
     smallest = smallest_fpr(non_members, metrics["level"])
-    return DesignFacts(name, *DESIGNS[name], members, non_members, smallest, metrics["floor_f1"])
+    inside, outside, why_not = DESIGNS[name]
+    because = why_not or COUNTED
+    return DesignFacts(name, inside, outside, not why_not, because, members, non_members, smallest, metrics["floor_f1"])
 
 
 def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
@@ -91,13 +93,13 @@ def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
     )
 
 
-def _drawn(group: Sequence[Outcome], rows: Sequence[AttackRow], designs: Sequence[DesignFacts]) -> bool:
-    """Whether this is among the strongest attacks of a strict design."""
+def _drawn(group: Sequence[Outcome], rows: Sequence[AttackRow]) -> bool:
+    """Whether this is among the strongest attacks of a design whose curves are drawn."""
     last = group[-1]
-    if not any(design.strict and design.design == last["design"] for design in designs):
+    if last["design"] not in DRAWN:
         return False
     rivals = sorted((row.auc.value for row in rows if row.design == last["design"]), reverse=True)
-    return bool(last["metrics"]["auc"]["value"] >= rivals[:DRAWN][-1])
+    return bool(last["metrics"]["auc"]["value"] >= rivals[:CURVES][-1])
 
 
 def _curve(group: Sequence[Outcome]) -> Curve:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+TINY = 1e-7
+"""8.0 must not become 8.01 because a computer holds it as 8.000000000000002."""
+
 
 def share(value: float | None) -> str:
     """A number between 0 and 1: AUC, F1, MRR.
@@ -37,14 +40,14 @@ def percent(value: float) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """A privacy budget or a bound: two decimals, no more digits than it has.
+    """A privacy budget, or what was spent at most: two decimals, rounded up, so that it never promises more.
 
-    >>> epsilon(8.0), epsilon(3.487), epsilon(0.004), epsilon(None)
-    ('8', '3.49', '0', 'unbounded')
+    >>> epsilon(8.0), epsilon(3.481), epsilon(None)
+    ('8', '3.49', 'unbounded')
     """
     if value is None or math.isinf(value):
         return "unbounded"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    return _two_decimals(math.ceil(100 * value - TINY) / 100)
 
 
 def at_least(value: float) -> str:
@@ -53,7 +56,11 @@ def at_least(value: float) -> str:
     >>> at_least(3.489), at_least(0.0)
     ('3.48', '0')
     """
-    return epsilon(math.floor(100 * value) / 100)
+    return _two_decimals(math.floor(100 * value + TINY) / 100)
+
+
+def _two_decimals(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def small(value: float) -> str:

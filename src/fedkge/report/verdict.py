@@ -12,6 +12,8 @@ from fedkge.report.document import AttackRow, Audit, Claim, DesignFacts, Verdict
 from fedkge.report.numbers import at_least, count, epsilon, percent, share
 
 CHANCE = 0.5
+REAL = "B"
+"""The design nearest to what an attacker of real data wants; it does not count, see `wording.DESIGNS`."""
 
 
 def corrected_low(auc: Estimate, members: int, non_members: int, level: float, tests: int) -> float:
@@ -69,8 +71,8 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         assert best is not None  # noqa: S101 (found is not empty)
         kind = "leakage found"
         sentence = (
-            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks that count do better than chance, "
-            f"and the strongest tells a training triple from another in {percent(best.auc.value)} of all pairs."
+            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on canaries do better than chance, "
+            f"and the strongest tells an inserted triple from another in {percent(best.auc.value)} of all pairs."
         )
     elif bound is not None and bound.epsilon > 0:
         kind = "leakage found"
@@ -86,7 +88,7 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
     return Verdict(
         kind=kind,  # type: ignore[arg-type]
         sentence=sentence,
-        remarks=_remarks(found, counted, claim, audit),
+        remarks=_remarks(rows, claim, audit),
         rule=_rule(len(counted), level),
         tests=len(counted),
         found=len(found),
@@ -102,13 +104,19 @@ def _nothing(tests: int, audited: bool) -> str:
     return ", and ".join(parts) + "; that is no proof that there is none"
 
 
-def _remarks(found: Sequence[AttackRow], counted: Sequence[AttackRow], claim: Claim, audit: Audit) -> tuple[str, ...]:
+def _remarks(rows: Sequence[AttackRow], claim: Claim, audit: Audit) -> tuple[str, ...]:
     remarks = []
-    best = strongest(found or counted)
+    best = strongest(rows)
     if best is not None:
         remarks.append(
             f"Strongest attack: {best.attack}, by the {best.adversary}, on design {best.design}: AUC "
             f"{share(best.auc.value)} ({share(best.auc.low)} to {share(best.auc.high)}; {share(CHANCE)} is guessing)."
+        )
+    real = max((row for row in rows if row.design == REAL), key=lambda row: row.auc.low, default=None)
+    if real is not None:
+        remarks.append(
+            f"On real triples (design {REAL}) the strongest attack, {real.attack}, has AUC {share(real.auc.value)} "
+            f"({share(real.auc.low)} to {share(real.auc.high)}); membership may not be its only reason."
         )
     if not claim.clients:
         remarks.append("No promise was made: nothing limits what this run gives away, whatever the attacks found.")
@@ -138,6 +146,6 @@ def _rule(tests: int, level: float) -> str:
         "An attack counts as leakage when the lower end of its AUC's confidence interval, after the last round, lies "
         f"above chance. The interval is widened for the number of attacks ({count(tests)} here, Bonferroni), so that "
         f"all of them together raise a false alarm in at most {percent(1 - level)} of runs without leakage. Only "
-        "designs in which nothing but membership tells the two sides apart are counted (B and C); A and D also reward "
-        "a model that merely knows what is plausible. An audit counts when its bound is above 0."
+        "canaries (design C) are counted: there nothing but chance decided who is a member. On real triples an attack "
+        "may also do well for other reasons. An audit counts when its bound is above 0."
     )

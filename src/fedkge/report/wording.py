@@ -11,13 +11,23 @@ NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
 NOT_RANKED = "Not measured: the run has no test result."
 NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
 
-DESIGNS: dict[str, tuple[str, str, bool]] = {
-    "B": ("real training triples", "real triples that were held out", True),
-    "C": ("random triples that were inserted (canaries)", "random triples that were not", True),
-    "A": ("real training triples", "uniform random triples", False),
-    "D": ("real training triples", "the same with one end replaced by one that fits", False),
+PLAUSIBLE = "a model that merely knows what is plausible separates the two."
+DESIGNS: dict[str, tuple[str, str, str]] = {
+    "C": ("random triples that were inserted (canaries)", "random triples that were not", ""),
+    "B": (
+        "real training triples",
+        "real triples that were held out",
+        "held-out triples differ from training triples in more than membership (names that occur once are never held "
+        "out).",
+    ),
+    "A": ("real training triples", "uniform random triples", PLAUSIBLE),
+    "D": ("real training triples", "the same with one end replaced by one that fits", PLAUSIBLE),
 }
-"""Of each design: members, non-members, and whether only membership tells them apart. The strict ones stand first."""
+"""Of each design: members, non-members, and why it does not count for the verdict (blank: it counts)."""
+
+COUNTED = "Only chance decided who is a member."
+DRAWN = ("C", "B")
+"""Designs whose curves are drawn."""
 
 RELEASED = {
     "fede": (
