@@ -63,7 +63,7 @@ def attack(
         int | None, typer.Option(min=2, help="Members, and as many non-members, per design; default: up to 500.")
     ] = None,
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
-    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 300,
+    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 600,
     waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 5,
     shadows: Annotated[int, typer.Option(min=2, help="LiRA: shadow federations to train; kept beside the run.")] = 16,
     base: Annotated[
