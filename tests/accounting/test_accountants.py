@@ -12,6 +12,7 @@ from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from scipy.special import log_ndtr, ndtr
 
 from fedkge.accounting.accountants import ACCOUNTANTS, make_accountant, merged
 from fedkge.accounting.pld import PLDAccountant, composed, interval_for
@@ -135,6 +136,25 @@ def test_the_profile_of_a_batch_that_surely_holds_the_triple():
                     * (points[1] - points[0])
                 )
             assert exact <= unsampled_delta(event, np.array([epsilon]))[0] + 1e-6
+
+
+@pytest.mark.parametrize(("gap", "noise"), [(1.0, 1.0), (0.1, 5.0), (0.05, 20.0), (30.0, 0.3)])
+def test_the_composed_profile_is_integrated_finely_enough(gap, noise):
+    event = SampledTest(0.1, gap=gap, test=noise * 2**0.5, gradient=noise * 2**0.5, failure=1e-9)
+    width = 1.5 / gap
+    edges = np.linspace(-width, width, 200_001)
+    losses = (edges[1:] + edges[:-1]) / 2
+    masses = np.diff(np.exp((edges - width) / 2)) / -math.expm1(-width)
+    for epsilon in (-0.5, 0.0, 0.9 * width, width + 1 / noise):
+        upper = ndtr(0.5 / noise - (epsilon - losses) * noise)
+        lower = np.exp(epsilon - losses + log_ndtr(-0.5 / noise - (epsilon - losses) * noise))
+        expected = float((masses * (upper - lower)).sum())
+        assert unsampled_delta(event, np.array([epsilon]))[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_very_small_delta_over_many_steps_still_has_an_epsilon():
+    charges = [Charge(SampledGaussian(0.0007, 1), 100_000)]
+    assert PLDAccountant(1e-3).epsilon(charges, 1e-11) < RDP.epsilon(charges, 1e-11) < 10
 
 
 @settings(max_examples=50, deadline=None)

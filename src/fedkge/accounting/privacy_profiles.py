@@ -22,11 +22,12 @@ Numbers = NDArray[np.float64]
 Profile: TypeAlias = Callable[[Numbers], Numbers]
 """Delta by epsilon, which may be negative."""
 
-NODES = 64
-"""Of the quadrature over the losses of the arg max; the integrand is analytic."""
+NODES, PANEL = 64, 4.0
+"""Quadrature over the losses of the arg max: so many nodes for so many deviations of the Gaussian's loss. The integrand
+is analytic, so what is left is rounding."""
 TAIL_DEVIATIONS = 10.0
-ROUNDING = 1e-15
-"""What quadrature and float64 may be wrong by; added to every delta."""
+ROUNDING = 1e-12
+"""The share by which quadrature and float64 may be wrong; every delta is raised by it."""
 
 
 def bounded_range_delta(range_: float, epsilon: float) -> float:
@@ -51,9 +52,11 @@ def unsampled_delta(event: SampledTest, epsilons: Numbers) -> Numbers:
     """The privacy profile of arg max, test and gradient together, for a triple that is surely in the batch."""
     width = range_of_gap(event.gap)
     noise = (event.test**-2 + event.gradient**-2) ** -0.5
+    panels = math.ceil(2 * width * noise / PANEL)
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    losses = width * nodes
-    masses = width * weights * np.exp((losses - width) / 2) / (-2 * math.expm1(-width))
+    centres = width * ((2 * np.arange(panels) + 1) / panels - 1)
+    losses = (centres[:, None] + width / panels * nodes).ravel()
+    masses = np.tile(weights, panels) * width / panels * np.exp((losses - width) / 2) / (-2 * math.expm1(-width))
     total = np.zeros_like(epsilons)
     for loss, mass in zip(losses, masses, strict=True):
         total += mass * _gaussian_delta(noise, epsilons - loss)
@@ -135,5 +138,5 @@ def _without_triple(profile: Profile, rate: float, epsilons: Numbers) -> Numbers
 
 
 def _on_grid(deltas: Numbers, low: int, interval: float) -> Any:
-    safe = np.minimum.accumulate(np.clip(deltas + ROUNDING, 0.0, 1.0))
+    safe = np.minimum.accumulate(np.clip(deltas * (1 + ROUNDING), 0.0, 1.0))
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, low + len(safe) - 1, safe)
