@@ -55,7 +55,7 @@ def trained(data: str, model: str, runs: Path) -> Run:
     return resume(out) if RunDirectory(out).exists() else start(configuration, None, out)
 
 
-def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
+def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     """Passive attacks on all designs every 5 rounds, CIA on the canaries every `cia_every`; then the JSON."""
     began = time.perf_counter()
     run = trained(data, model, runs)
@@ -74,12 +74,14 @@ def attack(data: str, model: str, runs: Path, cia_every: int) -> None:
     outcomes = run_attacks(run, AttackPlan(attacks=passive, count=count, threads=cores), tell) if passive else []
     middle = time.perf_counter()
     if active:
-        cia = AttackPlan(attacks=active, designs=("C",), every=cia_every, threads=cores, cia=CIA())
-        outcomes += run_attacks(run, cia, tell)
+        plan = AttackPlan(attacks=active, designs=("C",), every=cia_every, threads=cores, cia=cia)
+        outcomes += run_attacks(run, plan, tell)
     result = {
         "data": data,
         "model": model,
-        "command": f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every}",
+        "command": kept.get("command")
+        or f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every} "
+        f"--group-size {cia.group_size}",
         "version": __version__,
         "seconds": kept.get("seconds")
         or {
@@ -153,12 +155,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--model", choices=sorted(MODELS), action="append")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories are kept")
     parser.add_argument("--cia-every", type=int, default=10, help="CIA trains on forks, so it is attacked less often")
+    parser.add_argument("--group-size", type=int, default=CIA().group_size, help="CIA: targets attacked at once")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     options = parser.parse_args(arguments)
     if not options.show:
         for data in options.data or DATA:
             for model in options.model or MODELS:
                 print(f"{data} {model}", flush=True)
-                attack(data, model, options.runs, options.cia_every)
+                attack(data, model, options.runs, options.cia_every, CIA(options.group_size))
     show()
     return 0
