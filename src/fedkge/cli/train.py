@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedkge.cli.attack import check_names, finish_live, live_attacks
+from fedkge.cli.budget import budget_record, budget_table, warn
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
@@ -98,6 +99,7 @@ def _train(
         configuration = configuration.model_copy(update={"seed": fresh_seed()})
     shards = runs.shards_of(configuration.data, configuration)
     _tell_start(configuration, shards)
+    warn(configuration)
     if len(shards) > 1 and not as_json:
         console = stdout()
         console.print(shard_table(shards.summary, console.width))
@@ -130,6 +132,7 @@ def _resume(
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415
 
     configuration, _ = RunDirectory(path).read_configuration()
+    warn(configuration)
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
         observer = _observers(told, trackers, configuration, path, as_json, live)
         run = runs.resume(path, observer=observer, threads=threads)
@@ -175,8 +178,10 @@ def _observers(
 
 def _show(run: Run, as_json: bool) -> None:
     record = run.metrics[-1] if run.metrics and run.metrics[-1]["split"] == "test" else None
+    budget = budget_record(run)
     if as_json:
-        print_json({"run": str(run.directory), **(record or {"split": None})})
+        privacy = {"privacy": budget} if budget else {}
+        print_json({"run": str(run.directory), **(record or {"split": None}), **privacy})
         return
     console = stdout()
     if record is None:
@@ -186,6 +191,8 @@ def _show(run: Run, as_json: bool) -> None:
         console.print(metric_table(metric_rows(record, label_of(run)), title))
         if cost := cost_line(run, record):
             console.print(cost, markup=False)
+    if budget:
+        console.print(budget_table(budget))
     for notice in sorted({shard.notice for shard in run.shards if shard.notice}):
         console.print(notice, markup=False)
     console.print(f"Run: {run.directory}", markup=False, soft_wrap=True)

@@ -32,7 +32,7 @@ class MlflowTracker(Observer):
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """Log the round's numbers."""
-        numbers = {"loss": facts["loss"], "seconds": facts["seconds"]}
+        numbers = {name: facts[name] for name in ("loss", "seconds") if facts[name] is not None}
         numbers |= {name: float(sum(facts[name].values())) for name in ("bytes_up", "bytes_down")}
         self._mlflow.log_metrics(numbers, step=facts["round"])
 

@@ -32,7 +32,7 @@ class TensorBoardTracker(Observer):
         """Write the round's numbers."""
         bytes_up, bytes_down = sum(facts["bytes_up"].values()), sum(facts["bytes_down"].values())
         numbers = {"loss": facts["loss"], "seconds": facts["seconds"], "bytes_up": bytes_up, "bytes_down": bytes_down}
-        self._write(facts["round"], {f"round/{name}": value for name, value in numbers.items()})
+        self._write(facts["round"], {f"round/{name}": value for name, value in numbers.items() if value is not None})
 
     def evaluated(self, record: Mapping[str, Any]) -> None:
         """Write the metrics."""
