@@ -75,3 +75,13 @@ def promise(run: Path, target: Path, multiplier: float) -> Path:
 def overclaimed(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The undefended run under a ledger that claims much noise."""
     return promise(run, tmp_path_factory.mktemp("overclaimed") / "overclaimed", multiplier=8.0)
+
+
+@pytest.fixture(scope="session")
+def defended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with real noise, a real ledger, and a seed of the noise, which must be said loudly."""
+    folder = tmp_path_factory.mktemp("defended") / "defended"
+    shards = split(synthetic_graph(entities=60, relations=4, triples=400, seed=1), clients=2, seed=7)
+    options = {"epsilon": 8.0, "accountant": "rdp", "noise_seed": 3, "batch_size": 64, "evaluate_every": 0}
+    train(shards, rounds=3, dimension=8, seed=1, threads=1, out=folder, **options)
+    return folder

@@ -18,7 +18,7 @@ from fedkge.report.document import FORMAT
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
 
-@pytest.mark.parametrize("name", ["run", "bare", "overclaimed"])
+@pytest.mark.parametrize("name", ["run", "bare", "overclaimed", "defended"])
 @pytest.mark.parametrize("copy", ["shareable", "for-owner"])
 def test_the_json_is_valid_by_the_published_schema(name: str, copy: str, request: pytest.FixtureRequest) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -74,6 +74,20 @@ def test_spending_comes_from_the_ledger(overclaimed: Path) -> None:
     (spending,) = document.spending
     assert (spending.rounds[-1], spending.epsilon[-1]) == (20, ledger.spent("client-0"))
     assert list(spending.epsilon) == sorted(spending.epsilon)
+
+
+def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(defended: Path) -> None:
+    document = gather(defended)
+    claim = document.claim
+    assert claim.promised == 8.0
+    assert claim.epsilon is not None
+    assert claim.epsilon <= 8.0
+    assert [client.within for client in claim.clients] == [True, True]
+    assert document.spending[0].rounds == (1, 2, 3)
+    assert claim.mechanism.startswith("recommended")
+    assert any("research seed" in warning for warning in claim.warnings)
+    assert document.method.seed_note.startswith("RESEARCH SEED")
+    assert any("number of a client's training triples" in line for line in claim.not_covered)
 
 
 def test_only_the_owner_reads_names(run: Path) -> None:

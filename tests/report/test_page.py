@@ -61,7 +61,7 @@ def numbers_of(value: Any) -> set[str]:
     return set().union(*(NUMBER.findall(form) for form in forms))
 
 
-@pytest.mark.parametrize("name", ["run", "bare", "overclaimed"])
+@pytest.mark.parametrize("name", ["run", "bare", "overclaimed", "defended"])
 def test_every_number_on_the_page_is_in_the_json(name: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(name)
     known = numbers_of(json.loads(gather(folder, "for-owner").to_json()))
@@ -127,7 +127,8 @@ def test_headings_captions_and_scopes_are_in_order(run: Path) -> None:
     assert next(facts["lang"] for tag, facts in tags if tag == "html") == "en"
 
 
-def test_a_research_seed_is_loud(overclaimed: Path) -> None:
+def test_a_research_seed_is_loud(overclaimed: Path, defended: Path) -> None:
+    assert 'class="warning">RESEARCH SEED' in page_of(defended, "for-owner")
     document = gather(overclaimed)
     assert 'class="warning">The coins of the canaries follow from a research seed' in render(document)
 

@@ -90,7 +90,7 @@ def _compared(number: int, document: Document) -> ComparedRun:
         epsilon=document.claim.epsilon,
         delta=document.claim.delta,
         bound=bound.epsilon if bound else None,
-        ceiling=bound.ceiling if bound else None,
+        ceiling=document.audit.ceiling,
         verdict=document.verdict.kind,
         attack=best.attack if best else "",
         adversary=best.adversary if best else "",
@@ -111,7 +111,8 @@ def _notes(documents: Sequence[Document]) -> tuple[str, ...]:
     for key in ("data", "clients", "split", "overlap", "seed"):
         values = {str(option.get(key)) for option in options}
         if len(values) > 1:
-            notes.append(f"The runs differ in {key} ({', '.join(sorted(values))}): compare with care.")
+            shown = "" if key == "seed" else f" ({', '.join(sorted(values))})"
+            notes.append(f"The runs differ in {key}{shown}: compare with care.")
     sets = {
         frozenset((row.attack, row.adversary, row.design) for row in document.attacks.rows) for document in documents
     }
