@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fedkge.configuration import Configuration
-from fedkge.report.numbers import percent
 
 NO_PROMISE = "No promise was made: this run has no defence, and nothing limits what its messages give away."
 NOT_ATTACKED = "Not measured: no attack has been made on this run (`fedkge attack RUN`)."
@@ -108,8 +107,3 @@ def seed_note(noise_seed: int | None, defended: bool) -> str:
             "negatives only."
         )
     return "The seed repeats the run exactly; there is no noise in it."
-
-
-def confidence(level: float) -> str:
-    """The level as a caption says it."""
-    return f"{percent(level)} confidence"
