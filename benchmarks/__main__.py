@@ -12,6 +12,7 @@ BENCHMARKS = {
     "scale": "two million entities and ten million triples within three times the tables' memory",
     "parallel": "a federation of three clients on two cores against one",
     "utility": "`central` and `federated`: how well the four models rank on FB15k-237 (about an hour)",
+    "defence": "every defence at every budget: utility beside the controls, and all attacks (hours; resumable)",
     "attacks": "all attacks on undefended federations, beside the paper's Table 1 (about an hour)",
     "attack_speed": "how long all attacks take on a 20-round transcript of FB15k-237, and SI's memory",
     "report_page": "size and time of the report of a 100-round run with five attacks",
