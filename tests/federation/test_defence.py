@@ -14,6 +14,7 @@ from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import check_defence, defence_of
 from fedkge.federation.messages import Fit, Goodbye, Hello, Upload
+from fedkge.federation.run import RunDirectory
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
 from tests.federation.conftest import SHORT
@@ -247,3 +248,12 @@ def test_noise_by_public_validation_is_limited_by_a_filter(shards, graph, tmp_pa
     noises = [entry.charges[0].event.multiplier for entry in run.ledger.by_round("client-0")]
     np.testing.assert_allclose(np.array(noises) / noises[0], [1, 1, 0.9, 0.81][: len(noises)])
     assert run.epsilon()["client-0"] == 6.0, "the filter's bound is the guarantee, not the running sum"
+
+
+def test_overwriting_a_run_does_not_forget_what_it_spent(shards, tmp_path):
+    first = start(defended(), shards.graphs, tmp_path)
+    start(defended(rounds=2), shards.graphs, tmp_path, overwrite=True)
+    start(defended(defence="none", noise=None, noise_seed=None), shards.graphs, tmp_path, overwrite=True)
+    kept = [Ledger.read(path) for path in RunDirectory(tmp_path).earlier_ledgers()]
+    assert [len(ledger.by_round("client-0")) for ledger in kept] == [3, 2]
+    assert kept[0].charges("client-1") == first.ledger.charges("client-1")

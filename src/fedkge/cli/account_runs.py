@@ -33,7 +33,7 @@ def account_runs(
     from fedkge.accounting import make_accountant  # noqa: PLC0415
     from fedkge.accounting.statements import epsilon_by_owners, spending_over_runs  # noqa: PLC0415
 
-    runs = [_open(path) for path in paths]
+    runs = [_open(path) for path in _with_overwritten(paths)]
     _check_same_data(runs)
     given, name = _delta(runs, delta), accountant or _accountant(runs)
     counting = make_accountant(name)
@@ -63,6 +63,19 @@ def account_runs(
         _show(runs, record, clients, owners, curves)
     if plot is not None:
         say(f"Drawn: {plot}")
+
+
+def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
+    """The runs, and the ledgers of runs that were overwritten in their directories."""
+    from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
+
+    found: list[Path] = []
+    for path in paths:
+        earlier = RunDirectory(path).earlier_ledgers()
+        if earlier:
+            say(f"{path}: counting {len(earlier)} overwritten run{'s' if len(earlier) > 1 else ''} too")
+        found += [path, *earlier]
+    return found
 
 
 def _open(path: Path) -> _Opened:

@@ -179,7 +179,7 @@ def rounded_up(number: int) -> int:
     >>> rounded_up(53_999), rounded_up(54_000), rounded_up(7)
     (54000, 54000, 7)
     """
-    digit = 10 ** max(0, len(str(number)) - 2)
+    digit = int(10 ** max(0, len(str(number)) - 2))
     return max(1, -(-number // digit) * digit)
 
 

@@ -177,11 +177,19 @@ class RunDirectory:
         finally:
             os.close(descriptor)
 
+    def earlier_ledgers(self) -> list[Path]:
+        """The ledgers of defended runs that were overwritten here: what they spent stays spent."""
+        return sorted(self.path.glob(f"{self.ledger.stem}-*.jsonl"))
+
     def remove(self) -> None:
-        """Delete everything here, the configuration last: half removed, it still counts as a run and can be removed."""
+        """Delete everything here but spent budgets, the configuration last: half removed, it still counts as a run."""
         try:
             with self.locked():
-                for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == CONFIG):
+                if self.ledger.exists() and self.ledger.stat().st_size:
+                    number = len(self.earlier_ledgers()) + 1
+                    self.ledger.rename(self.ledger.with_name(f"{self.ledger.stem}-{number:03d}.jsonl"))
+                kept = set(self.earlier_ledgers())
+                for entry in sorted(set(self.path.iterdir()) - kept, key=lambda entry: entry.name == CONFIG):
                     if entry.is_dir() and not entry.is_symlink():
                         shutil.rmtree(entry)
                     else:
