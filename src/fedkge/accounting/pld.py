@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 
 from fedkge.accounting.accountants import check_delta, merged
@@ -69,7 +70,8 @@ class PLDAccountant:
         left = check_delta(delta) - failure_mass(charges)
         if left <= 0 or any(isinstance(charge.event, PublishedTest) for charge in counted):
             return math.inf
-        with _LOCK:
+        # Where the library bounds tails by moments, those of high orders may overflow to infinity: it takes the least.
+        with _LOCK, np.errstate(over="ignore"):
             interval = interval_for(counted, self.interval) if self.adaptive else self.interval
             losses = composed(counted, interval)
         return float(losses.get_epsilon_for_delta(left))
