@@ -39,6 +39,8 @@ FAMILIES = {
     "cia": ACTIVE,
 }
 """The paper's three attacks, each in its forms for one adversary without collusion."""
+SLOW = ("si-published",)
+"""All pairs of entities take minutes, for a result near chance in every round: attacked at the last round only."""
 
 
 def settings() -> dict[str, Any]:
@@ -71,7 +73,10 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     def tell(label: str, done: int, total: int) -> None:
         print(f"  {time.perf_counter() - ready:6.0f} s  {done}/{total}  {label}", flush=True)
 
-    outcomes = run_attacks(run, AttackPlan(attacks=passive, count=count, threads=cores), tell) if passive else []
+    outcomes: list[Outcome] = []
+    for names, every in ((tuple(name for name in passive if name not in SLOW), 5), (SLOW, run.configuration.rounds)):
+        if chosen := tuple(name for name in names if name in passive):
+            outcomes += run_attacks(run, AttackPlan(attacks=chosen, count=count, threads=cores, every=every), tell)
     middle = time.perf_counter()
     if active:
         plan = AttackPlan(attacks=active, designs=("C",), every=cia_every, threads=cores, cia=cia)
