@@ -46,13 +46,12 @@ noise has touched as fast as the rest, and an inner product ranks such rows anyw
 
 _BY_MODEL: dict[tuple[str, str], Options] = {
     ("recommended", "transe"): {"norm": 2, "margin": 4.0},
-    ("recommended", "rotate"): {"margin": 20.0, "dimension": 16, "learning-rate": 0.1},
+    ("recommended", "rotate"): {"margin": 4.0, "normalise": True, "optimiser": "sgd", "learning-rate": 100.0},
     ("recommended", "distmult"): _BILINEAR,
     ("recommended", "complex"): _BILINEAR,
 }
-"""Where a defence depends on the model. Squared distances lose less to noise than absolute ones: a row that only noise
-has moved lies far from everything. RotatE's margin sets the range of its phases, and a wide range keeps their gradient
-from crowding out that of the entities under the joint clip.
+"""Where a defence depends on the model. Euclidean distances lose less to noise than sums of absolute values: a row that
+only noise has moved lies far from everything. RotatE has no such form, and loses most.
 """
 
 

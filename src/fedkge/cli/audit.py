@@ -199,7 +199,7 @@ def _show(opened: Run, found: RunAudit) -> None:
     title = f"{result.canaries:,} canaries, {result.inserted:,} of them in the training data of {found.victim}"
     kept = range(len(HEADER)) if console.width >= FULL_WIDTH else NARROW
     console.print(grid(title, [HEADER[i] for i in kept], [[row[i] for i in kept] for row in rows], words=(0, 1)))
-    for line in _sentences(found):
+    for line in sentences(found):
         console.print(line, markup=False)
     if len(found.plans) > 1:
         say("This run was audited before with other attacks or guesses: the bound holds only for the first choice.")
@@ -208,7 +208,8 @@ def _show(opened: Run, found: RunAudit) -> None:
     say(f"Everything about it: {opened.directory}/{RESULTS}")
 
 
-def _sentences(found: RunAudit) -> list[str]:
+def sentences(found: RunAudit) -> list[str]:
+    """What the audit says, in words."""
     result, claim = found.result, found.claim
     sure = f"{100 * result.confidence:g} % confidence, corrected for {result.comparisons} looks at the coins"
     lines = [

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedkge.cli.tables import print_json, say, stdout
 from fedkge.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from fedkge.report import Document
 
 EXAMPLE = "Example: fedkge report runs/open, then open runs/open/report.html in a browser"
 
@@ -32,22 +36,15 @@ def report(
 
     The page is one file without scripts that fetches nothing. Without --for-owner it holds counts only.
     """
-    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415 (heavy)
-    from fedkge.report import gather, render  # noqa: PLC0415
-    from fedkge.report.page import pdf_writer  # noqa: PLC0415
+    from fedkge.report.page import pdf_writer  # noqa: PLC0415 (heavy)
 
     path = out or run / NAMES[for_owner]
     if path.suffix not in (".html", ".htm"):
         raise ConfigurationError(f"--out: expected a file that ends in .html, got {path}")
     write_pdf = pdf_writer() if pdf else None
-    copy: Literal["shareable", "for-owner"] = "for-owner" if for_owner else "shareable"
-    document = gather(run, copy, beside or ())
-    page = render(document)
-    make_folder(path.parent)
-    write_atomically(path.with_suffix(".json"), document.to_json().encode())
-    write_atomically(path, page.encode())
+    document = write_report(run, path, for_owner, beside or ())
     if write_pdf is not None:
-        write_pdf(page, path.with_suffix(".pdf"))
+        write_pdf(path.read_text(encoding="utf-8"), path.with_suffix(".pdf"))
     if as_json:
         print_json(document.as_dict())
         return
@@ -58,3 +55,16 @@ def report(
     console.print(f"Report: {path}", markup=False, soft_wrap=True)
     if for_owner:
         say("This copy names triples: keep it with the data.")
+
+
+def write_report(run: Path, path: Path, for_owner: bool = False, beside: Sequence[Path] = ()) -> Document:
+    """Write the page and its JSON; returns the document that both are made from."""
+    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415 (heavy)
+    from fedkge.report import gather, render  # noqa: PLC0415
+
+    document = gather(run, "for-owner" if for_owner else "shareable", beside)
+    page = render(document)
+    make_folder(path.parent)
+    write_atomically(path.with_suffix(".json"), document.to_json().encode())
+    write_atomically(path, page.encode())
+    return document
