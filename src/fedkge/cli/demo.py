@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,15 +83,18 @@ def demo(
     shards = split(graph, HOSPITALS, SETTINGS["split"], SETTINGS["seed"])
     if not as_json:
         _introduce(shards)
-    watched = {"canaries": CANARIES, "record": "every:5"}
-    together = _train(shards, out, **SETTINGS, **watched)
+    together = _train(shards, out, **SETTINGS, **_watched(SETTINGS))
     alone = _train(shards, None, strategy="isolated", **SETTINGS)
-    defended = _train(shards, out.with_name(f"{out.name}-defended"), **DEFENDED, **watched)
+    defended = _train(shards, out.with_name(f"{out.name}-defended"), **DEFENDED, **_watched(DEFENDED))
     story = Story(together, alone, defended, _attack(together), _attack(defended), _audit(defended))
     if as_json:
         print_json({**story.record(), "notice": graph.notice})
     else:
         story.tell(graph.notice)
+
+
+def _watched(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {"canaries": CANARIES, "record": f"every:{min(5, settings['rounds'])}"}
 
 
 def _introduce(shards: Shards) -> None:

@@ -89,9 +89,9 @@ def trusted(configuration: Configuration, promised: bool) -> str:
 
 def not_covered(configuration: Configuration) -> tuple[str, ...]:
     """What the promise says nothing about."""
-    exact = getattr(configuration, "public_triples", 1) == 0 and configuration.defence != "none"
-    more = ("The exact number of a client's training triples, which this run treats as public.",) if exact else ()
-    return (*more, *NOT_COVERED)
+    if configuration.public_triples or configuration.defence == "none":
+        return NOT_COVERED
+    return ("The number of a client's training triples to two digits, which this run treats as public.", *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:
