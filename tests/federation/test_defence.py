@@ -13,7 +13,7 @@ from fedkge.configuration import parse
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import check_defence, defence_of
-from fedkge.federation.messages import Fit, Goodbye, Hello, Upload
+from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
@@ -89,6 +89,12 @@ def test_a_ledger_that_cannot_be_written_stops_the_upload(shards, tmp_path):
     with pytest.raises(PrivacyError, match="nothing was released"):
         client.handle(Fit(1, before))
     np.testing.assert_array_equal(client.embedding.tables.entities, before["entities"])
+
+
+def test_a_server_cannot_ask_for_the_ranks_of_private_triples(shards):
+    client = client_of(shards[0], defended())
+    with pytest.raises(PrivacyError, match="no budget pays for"):
+        client.handle(Evaluate(rows_of(client), "valid"))
 
 
 def test_the_same_request_again_costs_nothing_and_gives_the_same_upload(shards):

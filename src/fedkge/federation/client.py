@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
-from fedkge.errors import RunError
+from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
 from fedkge.federation.defence import Defence
@@ -223,6 +223,11 @@ class Client:
         return float(np.mean(losses))
 
     def _evaluate(self, request: Evaluate) -> Scores:
+        if self._defended:
+            raise PrivacyError(
+                f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
+                "pays for; evaluate at the site"
+            )
         self._check(request.rows)
         if len(self.shard.split(request.split)) == 0:
             return Scores(triples=0)

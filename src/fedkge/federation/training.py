@@ -185,7 +185,8 @@ class Federation:
             self._memory.stale += 1
 
     def _validation_scores(self) -> dict[str, Scores]:
-        if not self._strategy.pooled:
+        """Asked of the clients; of defended ones, which do not answer, the experimenter finds out for himself."""
+        if not self._strategy.pooled and self._ledger is None:
             return self.server.evaluate("valid")
         evaluations = self._as_run(self.tensors()).evaluate(
             "valid",
