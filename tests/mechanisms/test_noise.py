@@ -17,6 +17,7 @@ from scipy import stats
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms import NoiseSource, round_to_grid
 from fedkge.mechanisms.noise import BLOCK, grid_step
+from fedkge.mechanisms.ziggurat import EDGES, HEIGHTS, RESERVE, TAIL, fill_on_grid
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 
@@ -26,6 +27,35 @@ def test_gaussian_noise_has_its_deviation_and_its_distribution(deviation: float)
     noise = NoiseSource.research(1).gaussian(100_000, deviation)
     assert not alarms(detectors.variance(noise, deviation))
     assert not alarms(detectors.normality(noise, deviation))
+
+
+@pytest.mark.parametrize("source", [NoiseSource.research(8), NoiseSource.secret()], ids=["research", "secret"])
+def test_noise_is_gaussian_in_every_part_of_the_curve(source: NoiseSource) -> None:
+    noise = source.gaussian(4_000_000, 1.0)
+    edges = stats.norm.ppf(np.linspace(0, 1, 1001))
+    assert not alarms(detectors.pattern(np.histogram(noise, edges)[0], np.full(1000, 1e-3)))
+    for bound in (3.0, TAIL, 4.0, 4.5):
+        for beyond in (noise > bound, noise < -bound):
+            assert not alarms(detectors.share(int(beyond.sum()), noise.size, float(stats.norm.sf(bound))))
+
+
+def test_the_layers_of_the_ziggurat_have_equal_areas_and_close_at_the_top() -> None:
+    areas = EDGES[1:-1] * np.diff(HEIGHTS)[1:]
+    base = EDGES[0] * HEIGHTS[1]
+    np.testing.assert_allclose(areas, base, rtol=1e-12)
+    assert base == pytest.approx(TAIL * stats.norm.pdf(TAIL) * math.sqrt(2 * math.pi) + _area_beyond(TAIL), rel=1e-12)
+
+
+def _area_beyond(bound: float) -> float:
+    return float(stats.norm.sf(bound)) * math.sqrt(2 * math.pi)
+
+
+def test_a_draw_in_the_tail_that_finds_no_words_is_not_left_half_done() -> None:
+    words = np.zeros(RESERVE + 1, np.uint64)
+    words[0] = np.uint64(2**64 - 512)  # layer 0, the largest magnitude: the tail, whose tries all fail on zeros
+    out = np.full(1, np.nan)
+    assert fill_on_grid(words, out, 0, 1.0, 2.0**-40) == 0
+    assert np.isnan(out[0])
 
 
 def test_every_number_of_a_table_has_noise_of_its_own() -> None:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from fedkge.graph import HEAD, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import PerTriple
+from fedkge.mechanisms.compiled import strict
 from fedkge.mechanisms.lazy import LazyNoise
 from fedkge.mechanisms.negatives import PublicNegatives
-from fedkge.mechanisms.noise import NoiseSource, round_to_grid
+from fedkge.mechanisms.noise import NoiseSource, release
 from fedkge.mechanisms.plan import StepPlan
 from fedkge.mechanisms.selection import Selected, Touched
-from fedkge.models.loss import self_adversarial
+from fedkge.models.loss import negative_slopes
 from fedkge.models.per_triple import Differentiator, TripleLoss
 from fedkge.models.scorer import Known
 from fedkge.models.tables import Gradients, Ids, RowGradient
@@ -81,6 +82,7 @@ class PrivateTrainer:
             RowGradient.of(tables.entities, len(tables.entities)),
             RowGradient.of(tables.relations, len(tables.relations)),
         )
+        self._released.relations.touch(np.arange(len(tables.relations), dtype=np.int32))  # in every step, all of them
         self._owed = LazyNoise(len(tables.entities)) if trainer.options.optimiser == "sgd" else None
 
     @cached_property
@@ -109,14 +111,13 @@ class PrivateTrainer:
         """Take `steps` steps. All that depends on the batch draws from `source`: who knew the coins of corruptions
         would see by how much one more triple shifts those of the others. Public negatives come from `generator`.
         """
-        dense = plan.selection.name == "dense"
+        dense, sampling = plan.selection.name == "dense", plan.sampling
         for _ in range(steps):
-            batch = self._triples[plan.sampling.draw(len(self._triples), source)]
-            corruptions = (len(batch), self._differentiator.corruptions if not self._public else 0)
-            drawn = source.generator.integers(0, len(self._all_rows), corruptions, dtype=np.int32)
+            batch = self._triples[sampling.draw(len(self._triples), source)]
+            drawn = self._draw_corruptions(len(batch), source)
             push = self._draw_push(plan, generator) if self._public else None
             if not dense:
-                self._selected_step(batch, plan, source)
+                self._selected_step(batch, drawn, plan, source)
             elif self._owed:
                 self._lazy_step(batch, drawn, push, plan, source)
             else:
@@ -132,7 +133,6 @@ class PrivateTrainer:
         source.fill_gaussian(self._relations, plan.deviation)
         for gradients in self._by_chunk(batch, drawn):
             plan.clip.add_to(gradients, self._noisy, self._relations)
-        round_to_grid(self._noisy, plan.deviation)
         self._release(self._all_rows, self._noisy, plan)
 
     def _lazy_step(self, batch: Triples, drawn: Ids, push: _Push | None, plan: StepPlan, source: NoiseSource) -> None:
@@ -143,25 +143,19 @@ class PrivateTrainer:
         owed.settle(np.concatenate(rows), self._trainer.embedding.tables.entities, self._shift(plan), source)
         owed.owe()
         sums = self._sum(np.concatenate(rows), batch, drawn, plan, source)
-        values: Sums = sums.values[: sums.count].astype(np.float64, copy=False)
-        round_to_grid(values, plan.deviation)
-        self._release(sums.touched, values, plan)
+        self._release(sums.touched, sums.values[: sums.count].astype(np.float64, copy=False), plan)
         sums.clear()
 
-    def _selected_step(self, batch: Triples, plan: StepPlan, source: NoiseSource) -> None:
+    def _selected_step(self, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> None:
         """Noise on the rows that a private selection chose, whether the batch touched them or not."""
         ends = np.concatenate([batch[:, HEAD], batch[:, TAIL]])
-        sums = self._sum(ends, batch, np.empty((len(batch), 0), np.int32), plan, source)
-        rows, values = sums.touched, sums.values[: sums.count]
-        counts = np.bincount(sums.slots[ends], minlength=sums.count)
-        counts -= np.bincount(sums.slots[batch[batch[:, HEAD] == batch[:, TAIL], HEAD]], minlength=sums.count)
-        touched = Touched(rows, counts, np.linalg.norm(values, axis=1), len(self._all_rows))
+        sums = self._sum(ends, batch, drawn, plan, source)
+        values: Sums = sums.values.astype(np.float64, copy=False)
+        touched = Touched.of_sums(batch, sums.touched, sums.slots, values, len(self._all_rows))
         selected = plan.selection.select(touched, source)
         self.tests.note(selected)
         released = source.gaussian((len(selected.rows), values.shape[1]), plan.deviation)
-        slots = sums.slots[selected.rows]
-        released[slots >= 0] += values[slots[slots >= 0]]
-        round_to_grid(released, plan.deviation)
+        _add_sums(selected.rows, sums.slots, values, released)
         self._release(selected.rows, released, plan)
         sums.clear()
 
@@ -187,21 +181,25 @@ class PrivateTrainer:
     def _release(self, rows: Ids, sums: Sums, plan: StepPlan) -> None:
         into = self._released.entities
         into.touch(rows)
-        np.divide(sums, plan.batch, out=into.values[: len(rows)], casting="same_kind")
+        release(sums, plan.deviation, plan.batch, into.values[: len(rows)])
 
     def _apply(self, plan: StepPlan, push: _Push | None) -> None:
         """From here on everything is post-processing: the relations, public negatives, the optimisers."""
         trainer, into = self._trainer, self._released
-        round_to_grid(self._relations, plan.deviation)
-        into.relations.touch(np.arange(len(self._relations), dtype=np.int32))
-        np.divide(self._relations, plan.batch, out=into.relations.values, casting="same_kind")
+        release(self._relations, plan.deviation, plan.batch, into.relations.values)
         if push:
             self._push_away(push, into)
         tables = trainer.embedding.tables
         trainer.entity_optimiser.step(tables.entities, into.entities)
         trainer.relation_optimiser.step(tables.relations, into.relations)
-        into.clear()
+        into.entities.clear()
         trainer.steps += 1
+
+    def _draw_corruptions(self, batch: int, source: NoiseSource) -> Ids:
+        if self._public is not None:
+            return np.empty((batch, 0), np.int32)
+        shape = (batch, self._differentiator.corruptions)
+        return source.generator.integers(0, len(self._all_rows), shape, dtype=np.int32)
 
     def _draw_push(self, plan: StepPlan, generator: np.random.Generator) -> _Push | None:
         if self._public is None:
@@ -218,11 +216,20 @@ class PrivateTrainer:
         scores = np.empty((len(queries), push.drawn.shape[1]), entities.dtype)
         group = trainer.negatives.group_size
         comparison.against_rows(queries, entities, push.drawn, group, embedding.offset, scores)
-        loss = self_adversarial(np.zeros(len(queries), entities.dtype), scores, trainer.options.temperature)
+        slopes = negative_slopes(scores, trainer.options.temperature)
         slope, rows = np.zeros_like(queries), into.entities
-        comparison.backward(queries, entities, push.drawn, group, loss.negative, slope, rows.slots, rows.values)
+        comparison.backward(queries, entities, push.drawn, group, slopes, slope, rows.slots, rows.values)
         embedding.scorer.backward(embedding.tables, push.known, slope, into)
 
     def _shift(self, plan: StepPlan) -> float:
         """How far the noise of one step moves a number of the table under SGD."""
         return self._trainer.entity_optimiser.rate * plan.deviation / plan.batch
+
+
+@strict
+def _add_sums(rows: Ids, slots: Ids, values: Sums, released: Sums) -> None:
+    """Add to row i of `released` the sum of the table's row `rows[i]`, where the batch touched it."""
+    for i in range(rows.shape[0]):
+        if slots[rows[i]] >= 0:
+            for k in range(released.shape[1]):
+                released[i, k] += values[slots[rows[i]], k]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr
 
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.events import SampledPair
@@ -26,8 +25,8 @@ class Adafest:
     Rows that no triple touches pass by noise alone and are released like the rest: skipping them would tell which rows
     are real. How many do is binomial and which ones uniform, so the work is that of the rows chosen and touched.
 
-    >>> touched = Touched(np.array([5], np.int32), np.array([9]), np.array([1.0]), table=1000)
-    >>> Adafest(selection_multiplier=1.0, threshold=5.0).select(touched, NoiseSource.research(0)).rows.tolist()
+    >>> touched = Touched(np.array([5], np.int32), np.array([90]), np.array([1.0]), table=1000)
+    >>> Adafest(selection_multiplier=1.0, threshold=9.0).select(touched, NoiseSource.research(0)).rows.tolist()
     [5]
     """
 
@@ -49,7 +48,7 @@ class Adafest:
     @property
     def false_positive_rate(self) -> float:
         """How probable it is that a row without triples is released."""
-        return float(ndtr(-self.threshold / self.deviation))
+        return 0.5 * math.erfc(self.threshold / self.deviation / math.sqrt(2))
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:
         """The rows whose noisy count reaches the threshold."""

@@ -57,8 +57,8 @@ class PublicNegatives:
         """So many negatives, of shape (count, 3)."""
         generator = source.generator if isinstance(source, NoiseSource) else source
         drawn = np.empty((count, 3), dtype=np.int32)
-        for column, bound in enumerate((self.entities, self.relations, self.entities)):
-            drawn[:, column] = generator.integers(bound, size=count)
+        drawn[:, ::2] = generator.integers(self.entities, size=(count, 2), dtype=np.int32)
+        drawn[:, 1] = generator.integers(self.relations, size=count, dtype=np.int32)
         if self.pairs is None and self.tail_pairs is None:
             return drawn
         keep_head = np.full(count, self.tail_pairs is None)

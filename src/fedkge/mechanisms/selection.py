@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.clipping import PerTriple
-from fedkge.mechanisms.compiled import strict_sum
+from fedkge.mechanisms.compiled import strict, strict_sum
 from fedkge.mechanisms.events import Event
 from fedkge.mechanisms.noise import NoiseSource
 
@@ -55,6 +55,27 @@ class Touched:
         rows, counts = np.unique(per_triple.entity_rows, return_counts=True)
         return cls(rows, counts, _norms(entities, rows if slots is None else slots[rows]), table)
 
+    @classmethod
+    def of_sums(
+        cls,
+        triples: NDArray[np.int32],
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        values: NDArray[np.float64],
+        table: int,
+    ) -> Touched:
+        """The same from the clipped sums: those of the distinct `rows`, in that order, in `values` (`slots[row]`).
+
+        >>> triples, slots = np.array([[3, 0, 1], [3, 0, 3]], np.int32), np.array([-1, 0, -1, 1], np.int32)
+        >>> values = np.array([[1.0], [2.0]])
+        >>> touched = Touched.of_sums(triples, np.array([1, 3], np.int32), slots, values, table=4)
+        >>> touched.rows.tolist(), touched.counts.tolist(), touched.norms.tolist()
+        ([1, 3], [1, 2], [1.0, 2.0])
+        """
+        counts, norms = np.zeros(len(rows), np.int64), np.empty(len(rows))
+        _measure(triples, slots, values, counts, norms)
+        return cls(rows, counts, norms, table)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected:
@@ -92,10 +113,24 @@ def rows_outside(rows: NDArray[np.int32], ranks: NDArray[np.int64]) -> NDArray[n
     >>> rows_outside(np.array([3, 0], np.int32), np.array([0, 1, 2])).tolist()
     [1, 2, 4]
     """
-    ordered = np.sort(rows)
-    outside_below = ordered - np.arange(len(ordered))
-    skipped = np.searchsorted(outside_below, ranks, side="right")
-    return (ranks + skipped).astype(np.int32)
+    found: NDArray[np.int32] = _outside(np.sort(rows), ranks)
+    return found
+
+
+@strict
+def _outside(ordered: NDArray[np.int32], ranks: NDArray[np.int64]) -> NDArray[np.int32]:
+    """By bisection for how many of the ordered rows come before the rank-th row that is not among them."""
+    found = np.empty(ranks.shape[0], np.int32)
+    for i in range(ranks.shape[0]):
+        low, high = 0, ordered.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if ordered[middle] - middle <= ranks[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = ranks[i] + low
+    return found
 
 
 @strict_sum
@@ -107,3 +142,24 @@ def _norms(values: NDArray[np.float64], places: NDArray[np.int32]) -> NDArray[np
             total += values[places[i], k] ** 2
         norms[i] = np.sqrt(total)
     return norms
+
+
+@strict_sum
+def _measure(
+    triples: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    values: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    norms: NDArray[np.float64],
+) -> None:
+    """How many triples touch each row, a self-loop once, and the norms of the rows' sums."""
+    for i in range(triples.shape[0]):
+        head, tail = slots[triples[i, 0]], slots[triples[i, 2]]
+        counts[head] += 1
+        if tail != head:
+            counts[tail] += 1
+    for slot in range(norms.shape[0]):
+        total = 0.0
+        for k in range(values.shape[1]):
+            total += values[slot, k] ** 2
+        norms[slot] = np.sqrt(total)

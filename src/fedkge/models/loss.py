@@ -47,6 +47,22 @@ def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> 
     return LossGradient(loss, lost, growth)
 
 
+def negative_slopes(negative: Scores, temperature: float) -> Scores:
+    """The slopes by the negative scores alone, for negatives that belong to no positive triple.
+
+    >>> negative_slopes(np.array([[0.0, 0.0]]), temperature=1.0).tolist()
+    [[0.25, 0.25]]
+    """
+    growth = np.exp(np.clip(negative, -LIMIT, LIMIT))
+    plain = temperature == 1.0 and float(np.abs(negative).max(initial=0)) <= LIMIT
+    slopes: Scores = growth / growth.sum(axis=1, keepdims=True) if plain else _softmax(negative, temperature)
+    slopes *= growth
+    growth += 1
+    slopes /= growth
+    slopes *= negative.dtype.type(1.0 / len(negative))
+    return slopes
+
+
 def _exponentials(scores: Scores) -> tuple[Scores, Scores, Scores | None]:
     """exp(x) and 1 + exp(x) of clamped scores, and what was cut off above (None where nothing was cut off)."""
     clamped = np.clip(scores, -LIMIT, LIMIT)

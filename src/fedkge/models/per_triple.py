@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedkge.graph import RELATION, Side, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.kernel import kernel
-from fedkge.models.loss import self_adversarial
+from fedkge.models.loss import LIMIT, self_adversarial
 from fedkge.models.scorer import Known
 from fedkge.models.tables import Gradients, Ids, RowGradient, Table, Tables
 
@@ -43,15 +43,17 @@ class TripleLoss:
 
 
 @kernel
-def _lay_out(triples, drawn, place, stamp, rows, starts, ends, local):
-    """Give each triple its rows; returns how many rows there are. `place` and `stamp` are scratch, one per entity."""
+def _lay_out(triples, drawn, place, stamp, stamped, rows, starts, ends, local):
+    """Give each triple its rows; returns how many rows there are. `place` and `stamp` are scratch, one per entity;
+    `stamped` tells how many triples the stamps have seen before.
+    """
     count = 0
     for i in range(triples.shape[0]):
         starts[i] = count
         for j in range(2 + drawn.shape[1]):
             entity = triples[i, 0] if j == 0 else (triples[i, 2] if j == 1 else drawn[i, j - 2])
-            if stamp[entity] != i:
-                stamp[entity] = i
+            if stamp[entity] != stamped + i:
+                stamp[entity] = stamped + i
                 place[entity] = count
                 rows[count] = entity
                 count += 1
@@ -82,10 +84,12 @@ class Differentiator:
         entities = embedding.tables.entities
         rows = capacity * (2 + len(loss.sides) * negatives)
         self._place = np.zeros(len(entities), np.int32)
-        self._stamp = np.full(len(entities), -1, np.int32)
+        self._stamp, self._stamped = np.full(len(entities), -1, np.int64), 0
         self._rows = np.zeros(rows, np.int32)
         self._gradient = np.zeros((rows, entities.shape[1]), entities.dtype)
         self._identity = np.arange(rows, dtype=np.int32)
+        self._into = Gradients(RowGradient(0, 0, 0), RowGradient(0, 0, 0))
+        self._relation_gradient = np.zeros((capacity, embedding.tables.relations.shape[1]), entities.dtype)
 
     @property
     def corruptions(self) -> int:
@@ -100,22 +104,24 @@ class Differentiator:
         count = len(triples)
         starts = np.zeros(count + 1, np.int64)
         ends, local = np.zeros((count, 2), np.int32), np.zeros(drawn.shape, np.int32)
-        self._stamp.fill(-1)
-        total = _lay_out(triples, drawn, self._place, self._stamp, self._rows, starts, ends, local)
+        total = _lay_out(triples, drawn, self._place, self._stamp, self._stamped, self._rows, starts, ends, local)
+        self._stamped += count
         rows = self._rows[:total]
         relation_rows = np.ascontiguousarray(triples[:, RELATION])
         tables = self._embedding.tables
         own = Tables(tables.entities[rows], tables.relations[relation_rows])
-        into = Gradients(self._zeroed(total), RowGradient.of(own.relations, count))
-        into.relations.touch(self._identity[:count])
+        into = self._zeroed(total, count)
         self._carry_back(own, ends, local, into)
         return TripleGradients(into.entities.values, rows, starts, into.relations.values, relation_rows)
 
-    def _zeroed(self, total: int) -> RowGradient:
-        gradient = RowGradient(0, 0, 0)
-        gradient.slots, gradient.values = self._identity[:total], self._gradient[:total]
-        gradient.values.fill(0)
-        return gradient
+    def _zeroed(self, rows: int, triples: int) -> Gradients:
+        """Gradients in which every local row and every triple's relation has the slot of its own number."""
+        entities, relations = self._into.entities, self._into.relations
+        entities.slots, entities.values = self._identity[:rows], self._gradient[:rows]
+        relations.slots, relations.values = self._identity[:triples], self._relation_gradient[:triples]
+        entities.values.fill(0)
+        relations.values.fill(0)
+        return self._into
 
     def _carry_back(self, own: Tables, ends: Ids, local: Ids, into: Gradients) -> None:
         if not self._loss.sides:
@@ -143,6 +149,6 @@ class Differentiator:
             comparison.backward(queries, entities, drawn, 1, share * loss.negative, slope, rows.slots, rows.values)
             pull = share * loss.positive
         else:
-            pull = -1 / (1 + np.exp(np.clip(positive[:, 0], -80, 80)))
+            pull = -1 / (1 + np.exp(np.minimum(positive[:, 0], LIMIT)))
         comparison.backward(queries, entities, targets, 1, pull.reshape(-1, 1), slope, rows.slots, rows.values)
         scorer.backward(own, known, slope, into)
