@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.cli.budget import budget_record, budget_table
 from fedkge.configuration import parse
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import check_defence, defence_of
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
+from fedkge.federation.observer import Observer
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
@@ -225,6 +230,36 @@ def test_every_mechanism_trains_a_federation_and_is_charged_every_round(shards, 
     run = Federation(shards, defended(**options)).run()
     assert all(len(run.ledger.by_round(name)) == 3 for name in run.clients)
     assert all(np.isfinite(table).all() for table in run.tensors.values())
+
+
+def test_how_many_tests_passed_is_logged_told_and_kept_by_a_resumed_run(shards, tmp_path):
+    class Watched(Observer):
+        """Keeps what it hears of rounds."""
+
+        heard: ClassVar[list] = []
+
+        def round_done(self, facts):
+            self.heard.append(facts["tests"]["client-0"]["made"])
+
+    configuration = defended(selection="ptr", private_negatives="public", row_clip=0.4, batch_size=16, rounds=2)
+    steps = client_of(shards[0], configuration)._plan.defence.steps
+    start(configuration, shards.graphs, tmp_path, observer=Watched())
+    text = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(text.replace("rounds = 2", "rounds = 3"))
+    run = resume(tmp_path, data=shards, observer=Watched())
+    assert Watched.heard == [steps, 2 * steps, 3 * steps]
+    assert run.metrics[-1]["tests"]["client-0"] == {"made": 3 * steps, "passed": 0}
+    record = budget_record(run)
+    assert record["client-0"]["tests"] == {"made": 3 * steps, "passed": 0}
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(budget_table(record))
+    assert f"0 of {3 * steps:,}" in console.export_text()
+
+
+def test_a_defence_without_tests_tells_of_none(shards):
+    run = Federation(shards, defended()).run()
+    assert "tests" not in run.metrics[-1]
+    assert "tests" not in budget_record(run)["client-0"]
 
 
 def test_the_histogram_of_fest_is_paid_in_the_first_round_that_a_client_trains(shards):

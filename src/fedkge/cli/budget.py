@@ -32,6 +32,7 @@ def budget_record(run: Run) -> dict[str, Any] | None:
     if run.ledger is None:
         return None
     record: dict[str, Any] = {}
+    tests = run.metrics[-1].get("tests", {}) if run.metrics else {}
     for client, promise in run.ledger.promises.items():
         spent = run.ledger.spent(client)
         record[client] = {
@@ -43,6 +44,7 @@ def budget_record(run: Run) -> dict[str, Any] | None:
             "rounds": len(run.ledger.by_round(client)),
             "accountant": promise.accountant,
             "neighbours": promise.neighbours,
+            **({"tests": tests[client]} if client in tests else {}),
         }
     return record
 
@@ -64,4 +66,7 @@ def budget_table(record: dict[str, Any]) -> RenderableType:
     first = next(iter(record.values()))
     title = f"Privacy: epsilon per client, {first['accountant']} accountant; neighbours: {first['neighbours']}"
     columns = ("client", "spent", "budget", "left", "delta", "noise", "rounds paid")
-    return grid(title, columns, rows)
+    if "tests" not in first:
+        return grid(title, columns, rows)
+    told = [f"{facts['tests']['passed']:,} of {facts['tests']['made']:,}" for facts in record.values()]
+    return grid(title, (*columns, "tests passed"), [(*row, each) for row, each in zip(rows, told, strict=True)])

@@ -89,6 +89,7 @@ class Narrator(Observer):
         self.title, self.clients, self.rounds, self.round = "", 0, 0, 0
         self.mrr: float | None = None
         self.loss: float | None = None
+        self.tests: Mapping[str, Mapping[str, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +115,7 @@ class Narrator(Observer):
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """Remember, and name the clients that were left out."""
-        self.round, self.loss = facts["round"], facts["loss"]
+        self.round, self.loss, self.tests = facts["round"], facts["loss"], facts.get("tests", {})
         for client, reason in facts["refused"].items():
             self.note(f"round {self.round}: {client} was left out: {reason}")
 
@@ -127,13 +128,16 @@ class Narrator(Observer):
         self.console.print(line, markup=False, soft_wrap=True)
 
     def figures(self) -> list[str]:
-        """Rate, time left, loss, MRR: as far as known."""
+        """Rate, time left, loss, MRR, tests of a private selection: as far as known."""
         now = time.perf_counter()
         parts = [f"{thousands(self.pace.rate(now))} triples/s", f"{duration(self.pace.seconds_left(now))} left"]
         if self.loss is not None:
             parts.append(f"loss {self.loss:.3f}")
         if self.mrr is not None:
             parts.append(f"MRR {self.mrr:.3f}")
+        if self.tests:
+            made, passed = (sum(counts[what] for counts in self.tests.values()) for what in ("made", "passed"))
+            parts.append(f"tests passed {passed:,} of {made:,}")
         return parts
 
 

@@ -116,6 +116,11 @@ class Client:
         """The last round that this client trained; 0 before the first."""
         return self._state.round
 
+    @property
+    def tests(self) -> dict[str, int]:
+        """The propose-test-release tests made and passed so far; empty where the defence makes none."""
+        return self._defended.tests if self._defended else {}
+
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
         if isinstance(request, Hello):

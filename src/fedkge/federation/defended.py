@@ -16,6 +16,8 @@ from fedkge.graph import Graph, Triples, no_triples
 from fedkge.graph.datasets import load
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.negatives import PublicNegatives
+from fedkge.mechanisms.ptr import Ptr
+from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.models.training import Trainer
 
 
@@ -30,9 +32,17 @@ class DefendedRounds:
         self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
 
     @property
-    def tests(self) -> tuple[int, int]:
-        """How many propose-test-release tests were made, and how many passed."""
-        return self._private.tests.made, self._private.tests.passed
+    def tests(self) -> dict[str, int]:
+        """How many propose-test-release tests were made and passed, where the selection makes any.
+
+        Everybody may know: a round releases which of its tests passed, and pays for it.
+        """
+        tests = self._private.tests
+        return {"made": tests.made, "passed": tests.passed} if self._makes_tests else {}
+
+    @property
+    def _makes_tests(self) -> bool:
+        return self.defence.options.selection in (Ptr.name, PtrPublished.name)
 
     @property
     def _chosen(self) -> bool:
@@ -40,6 +50,8 @@ class DefendedRounds:
 
     def lasting(self) -> dict[str, NDArray[Any]]:
         """The arrays that outlive a round."""
+        if self._makes_tests:
+            return {"selection/tests": self._private.tests.counts}
         return {"selection/rows": self._rows} if self.defence.options.selection == "fest" else {}
 
     def charges(self, round_number: int, validations: Sequence[float]) -> tuple[Charge, ...]:

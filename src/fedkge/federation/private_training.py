@@ -35,18 +35,33 @@ CHUNK = 256
 Sums = NDArray[np.float64]
 
 
-@dataclass
-class Tests:
-    """How many propose-test-release tests were made, and how many passed."""
+class Passes:
+    """How many propose-test-release tests were made, and how many passed.
 
-    made: int = 0
-    passed: int = 0
+    >>> tests = Passes()
+    >>> tests.note(Selected(np.empty(0, np.int32), passed=False))
+    >>> tests.made, tests.passed
+    (1, 0)
+    """
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(2, np.int64)
+        """Made and passed, as a checkpoint holds them."""
+
+    @property
+    def made(self) -> int:
+        """How many were made."""
+        return int(self.counts[0])
+
+    @property
+    def passed(self) -> int:
+        """How many of them passed."""
+        return int(self.counts[1])
 
     def note(self, selected: Selected) -> None:
         """Count a selection that made a test."""
         if selected.passed is not None:
-            self.made += 1
-            self.passed += selected.passed
+            self.counts += (1, selected.passed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +86,7 @@ class PrivateTrainer:
         self._trainer = trainer
         self._triples: Triples = np.unique(triples, axis=0)  # a triple that stood twice would count twice
         self._public = public
-        self.tests = Tests()
+        self.tests = Passes()
         both: tuple[Side, ...] = ("tail", "head")
         sides = both if trainer.negatives.corrupt == "both" else (trainer.negatives.corrupt,)
         loss = TripleLoss(() if public else sides, trainer.options.temperature)

@@ -149,7 +149,7 @@ class Federation:
         began = time.perf_counter()
         report = self.server.run_round()
         if not report.uploads:
-            self._observer.round_done(_round_facts(report, time.perf_counter() - began))
+            self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})
             return False
         if self._directory and report.round in self._record:
             results = {name: self.server.rows_for(name) for name in self.clients}
@@ -157,7 +157,7 @@ class Federation:
             Transcript(self._directory.path).write(report, results, private)
             self._observer.recorded(self._as_run(self.tensors()), report.round)
         self._memory.note(report)
-        self._observer.round_done(_round_facts(report, time.perf_counter() - began))
+        self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})
         every = self.configuration.evaluate_every
         if every and report.round % every == 0:
             self._validate(report)
@@ -204,11 +204,17 @@ class Federation:
             **weighted_mean(scores),
             "bytes_up": self._memory.bytes_up,
             "bytes_down": self._memory.bytes_down,
+            **self._tests(),
             "clients": {
                 name: {"triples": score.triples, **score.metrics, "controls": dict(score.controls)}
                 for name, score in scores.items()
             },
         }
+
+    def _tests(self) -> dict[str, Any]:
+        """How many tests each client made and passed, where its selection makes any."""
+        tests = {name: client.tests for name, client in self.clients.items() if client.tests}
+        return {"tests": tests} if tests else {}
 
     def _out_of_patience(self) -> bool:
         return 0 < self.configuration.patience <= self._memory.stale
