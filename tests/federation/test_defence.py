@@ -298,3 +298,14 @@ def test_overwriting_a_run_does_not_forget_what_it_spent(shards, tmp_path):
     kept = [Ledger.read(path) for path in RunDirectory(tmp_path).earlier_ledgers()]
     assert [len(ledger.by_round("client-0")) for ledger in kept] == [3, 2]
     assert kept[0].charges("client-1") == first.ledger.charges("client-1")
+
+
+def test_an_impossible_plan_neither_begins_a_run_nor_removes_one(shards, tmp_path):
+    start(defended(), shards.graphs, tmp_path / "old")
+    impossible = defended(noise=None, epsilon=1e-6, accountant="rdp")
+    with pytest.raises(PrivacyError, match="cannot be kept"):
+        start(impossible, shards.graphs, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(PrivacyError, match="cannot be kept"):
+        start(impossible, shards.graphs, tmp_path / "old", overwrite=True)
+    assert (tmp_path / "old" / "model.safetensors").exists()

@@ -44,11 +44,6 @@ class CostPlan:
         for name in ("batch", "triples", "steps", "rounds"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.batch > self.triples:
-            raise ConfigurationError(
-                f"batch: expected at most the {self.triples:,} triples of the client, got {self.batch:,}; the batch of "
-                "all triples is the largest there is"
-            )
         if not 0 < self.decay <= 1 or not 0 < self.selection_share < 1:
             raise ConfigurationError(
                 f"decay and selection share: expected above 0 and at most (below) 1, got {self.decay} and "
@@ -57,8 +52,8 @@ class CostPlan:
 
     @property
     def rate(self) -> float:
-        """How probable it is that a triple is in a batch."""
-        return self.batch / self.triples
+        """How probable it is that a triple is in a batch; certain where the batch is larger than the data."""
+        return min(1.0, self.batch / self.triples)
 
     @property
     def delta_t(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.federation.checkpoints import Checkpoint, Memory
@@ -49,6 +49,7 @@ class Federation:
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
         disguise: Callable[[Client], ClientLogic] = lambda client: client,
+        promises: Sequence[Promise] = (),
     ) -> None:
         self.configuration = configuration
         self._directory = directory
@@ -57,9 +58,9 @@ class Federation:
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
         self._shards = tuple(shards)
-        trained = (pool(self._shards),) if self._strategy.pooled else self._shards
+        trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self._ledger = self._open_ledger()
+        self._ledger = self._open_ledger(promises)
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
         engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
@@ -74,13 +75,17 @@ class Federation:
         elif start:
             self._begin_from(start)
 
-    def _open_ledger(self) -> Ledger | None:
+    def _open_ledger(self, promises: Sequence[Promise]) -> Ledger | None:
         if self.configuration.defence == "none":
             return None
         if self._directory is None:
-            return Ledger.in_memory()
-        with self._directory.locked():  # opening mends what a crash has torn, which nobody may be writing meanwhile
-            return Ledger.open(self._directory.ledger)
+            ledger = Ledger.in_memory()
+        else:
+            with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
+                ledger = Ledger.open(self._directory.ledger)
+        for promise in promises:
+            ledger.promise(promise)
+        return ledger
 
     def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
         seed = _seed_of(self.configuration)
@@ -276,6 +281,20 @@ class Federation:
         if self._directory and self._checkpoint:
             self._checkpoint.save(self.server, self._memory)
             self._directory.write_metrics(self._memory.history)
+
+
+def promises_of(shards: Sequence[Graph], configuration: Configuration) -> tuple[Promise, ...]:
+    """What every client would promise; an error where a budget cannot be kept. Nothing is written."""
+    if configuration.defence == "none":
+        return ()
+    ledger, trained = Ledger.in_memory(), _trained_shards(shards, configuration)
+    for name, shard in zip(client_names(len(trained)), trained, strict=True):
+        defence_of(configuration, name, shard, ledger)
+    return tuple(ledger.promises.values())
+
+
+def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:
+    return (pool(shards),) if make_strategy(configuration.strategy).pooled else shards
 
 
 def _seed_of(configuration: Configuration) -> int:
