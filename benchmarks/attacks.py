@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,10 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     ready = time.perf_counter()
     cores = available_cores()
     kept = earlier(data, model, run)
-    done = {(outcome["attack"], outcome["adversary"]) for outcome in kept.get("outcomes", [])}
-    missing = [name for name in fitting_attacks(run) if name not in {name for name, _ in done}]
-    passive = tuple(name for name in missing if name not in ACTIVE)
-    active = tuple(name for name in missing if name in ACTIVE)
+    done = {(outcome["attack"], outcome.get("waiting_rounds", CIA().waiting_rounds)) for outcome in kept["outcomes"]}
+    fitting = [name for name in fitting_attacks(run) if (name, cia.waiting_rounds if name in ACTIVE else 5) not in done]
+    passive = tuple(name for name in fitting if name not in ACTIVE)
+    active = tuple(name for name in fitting if name in ACTIVE)
     count = 500 if data == "fb15k-237" else 200
 
     def tell(label: str, done: int, total: int) -> None:
@@ -81,12 +82,12 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     if active:
         plan = AttackPlan(attacks=active, designs=("C",), every=cia_every, threads=cores, cia=cia)
         outcomes += run_attacks(run, plan, tell)
+    command = f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every} "
+    command += f"--group-size {cia.group_size} --waiting-rounds {cia.waiting_rounds}"
     result = {
         "data": data,
         "model": model,
-        "command": kept.get("command")
-        or f"python -m benchmarks attacks --data {data} --model {model} --cia-every {cia_every} "
-        f"--group-size {cia.group_size}",
+        "command": f"{kept['command']} && {command}" if "command" in kept else command,
         "version": __version__,
         "seconds": kept.get("seconds")
         or {
@@ -97,7 +98,7 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
         },
         "configuration": run.configuration.model_dump(),
         "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},
-        "outcomes": kept.get("outcomes", []) + [plain(outcome) for outcome in outcomes],
+        "outcomes": kept["outcomes"] + [plain(outcome, cia) for outcome in outcomes],
     }
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / f"attacks-{data}-{model}.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -107,13 +108,15 @@ def earlier(data: str, model: str, run: Run) -> dict[str, Any]:
     """What is kept of an earlier benchmark of the same federation: only attacks that it lacks are run."""
     path = HERE / "results" / f"attacks-{data}-{model}.json"
     content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return content if content and parse(content["configuration"]).digest == run.configuration.digest else {}
+    same = content and parse(content["configuration"]).digest == run.configuration.digest
+    return content if same else {"outcomes": []}
 
 
-def plain(outcome: Outcome) -> dict[str, Any]:
-    """An outcome without its ROC points."""
+def plain(outcome: Outcome, cia: CIA) -> dict[str, Any]:
+    """An outcome without its ROC points; of CIA also how it was played."""
     metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
     return {
+        **(asdict(cia) if outcome.attack in ACTIVE else {}),
         "attack": outcome.attack,
         "adversary": outcome.adversary,
         "design": outcome.design,
@@ -161,12 +164,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories are kept")
     parser.add_argument("--cia-every", type=int, default=10, help="CIA trains on forks, so it is attacked less often")
     parser.add_argument("--group-size", type=int, default=CIA().group_size, help="CIA: targets attacked at once")
+    parser.add_argument("--waiting-rounds", type=int, default=CIA().waiting_rounds, help="CIA: rounds until it looks")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     options = parser.parse_args(arguments)
     if not options.show:
         for data in options.data or DATA:
             for model in options.model or MODELS:
                 print(f"{data} {model}", flush=True)
-                attack(data, model, options.runs, options.cia_every, CIA(options.group_size))
+                attack(data, model, options.runs, options.cia_every, CIA(options.group_size, options.waiting_rounds))
     show()
     return 0
