@@ -10,6 +10,7 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.calibration import LEAST_NOISE, MOST_NOISE, calibrate
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.owners import epsilon_of_owners, worst_epsilon
+from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
@@ -124,3 +125,16 @@ def test_many_clients_are_bounded_without_trying_all_groups():
     every = RDP.epsilon([Charge(STEP, 820)], 1e-5)
     assert worst_epsilon(different, 1e-5, RDP, owners=20) == every
     assert math.isfinite(every)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [({"failure": 3.0}, "at most 0.5"), ({"failure": 0.0}, "above 0"), ({"gap": 0.0}, "above 0")],
+)
+def test_chances_and_noise_that_are_none_are_refused(options, problem):
+    with pytest.raises(ConfigurationError, match=problem):
+        CostPlan("ptr", batch=64, triples=90_000, steps=1, **options)
+
+
+def test_the_default_chance_of_a_wrong_pass_is_a_chance():
+    assert CostPlan("ptr", batch=64, triples=9_000_000, steps=1, delta=0.01).delta_t == 0.5

@@ -168,6 +168,10 @@ class Ledger:
         with self._lock:
             return self._account(client).charged(round, merged(charges))
 
+    def has_charged(self, client: str, round: int) -> bool:  # noqa: A002
+        """Whether the client was ever charged for this round: if it has trained it and was not, lines are missing."""
+        return any(entry.round == round for entry in self.by_round(client))
+
     def release(self, client: str, round: int) -> None:  # noqa: A002
         """Mark that this round's upload may leave: its state is kept, and will not be computed again."""
         with self._lock:

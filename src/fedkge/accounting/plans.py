@@ -11,6 +11,9 @@ from fedkge.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge, Event, PublishedTest, SampledGaussian, SampledPair, SampledTest
 from fedkge.registry import look_up
 
+MOST_FAILURE = 0.5
+"""A test that passes wrongly more often than this is none."""
+
 
 @dataclass(frozen=True)
 class CostPlan:
@@ -44,6 +47,11 @@ class CostPlan:
         for name in ("batch", "triples", "steps", "rounds"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        for name in ("gap", "test", "failure"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                raise ConfigurationError(f"{name}: expected a number above 0, got {getattr(self, name)}")
+        if self.failure is not None and self.failure > MOST_FAILURE:
+            raise ConfigurationError(f"delta_t: expected a chance of at most {MOST_FAILURE}, got {self.failure}")
         if not 0 < self.decay <= 1 or not 0 < self.selection_share < 1:
             raise ConfigurationError(
                 f"decay and selection share: expected above 0 and at most (below) 1, got {self.decay} and "
@@ -58,7 +66,7 @@ class CostPlan:
     @property
     def delta_t(self) -> float:
         """How often a test may pass wrongly."""
-        return self.failure or self.delta / (2 * self.rate * self.steps * self.rounds)
+        return self.failure or min(MOST_FAILURE, self.delta / (2 * self.rate * self.steps * self.rounds))
 
     def event(self, noise: float) -> Event:
         """One step with this noise."""

@@ -290,6 +290,17 @@ class Client:
         self._fill(tensors)
         self._trainer.steps = facts.pop("steps")
         self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
+        self._check_ledger(path)
+
+    def _check_ledger(self, path: Path) -> None:
+        """Refuse a ledger that knows less than was trained: it was lost, cut or taken from an older copy."""
+        ledger, last = self._plan.ledger, self._state.round
+        if self._defended and last and not ledger.has_charged(self.name, last):
+            raise PrivacyError(
+                f"{path}: {self.name} has trained round {last}, which {ledger.path or 'its privacy ledger'} knows "
+                "nothing of, so lines are missing and what was spent is unknown. Restore the ledger from a copy as new "
+                "as the checkpoints; without one, count the whole budget as spent and start a new run elsewhere"
+            )
 
 
 def _sent(request: Fit) -> set[str]:

@@ -21,6 +21,7 @@ from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.events import Charge, Gaussian
 from fedkge.mechanisms.fest import Fest
+from fedkge.mechanisms.gaps import candidates
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
 from fedkge.mechanisms.ptr import Ptr
@@ -31,6 +32,8 @@ from fedkge.registry import look_up
 
 SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two digits"
 SIZE_IS_PRIVATE = "add or remove one triple"
+VALIDATED = "validation every"
+"""The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ class Defence:
             "schedule": options.noise_schedule,
             "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
             FILTERED: self.schedule.adaptive,
+            **({VALIDATED: options.evaluate_every} if self.schedule.adaptive else {}),
         }
         return Promise(
             client,
@@ -190,8 +194,11 @@ def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger
     size, entities = options.public_triples or rounded_up(len(shard.train)), len(shard.entities)
     made = ledger.promises.get(client)
     if made is not None:
-        options = options.model_copy(update={"rounds": made.facts["rounds"]})
+        fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
+        options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
         return Defence(options, size, entities, float(made.facts["noise"]))
+    if options.selection in {Ptr.name, PtrPublished.name}:
+        candidates(options.batch_size, entities)  # an error of its own, before anything is paid
     defence = Defence(options, size, entities, options.noise or _calibrated(options, size, entities))
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable((), first):

@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -181,13 +182,17 @@ class RunDirectory:
         """The ledgers of defended runs that were overwritten here: what they spent stays spent."""
         return sorted(self.path.glob(f"{self.ledger.stem}-*.jsonl"))
 
+    def _free_name(self) -> Path:
+        """Where this run's ledger goes: never over another one, also if somebody took an earlier one away."""
+        names = (self.ledger.with_name(f"{self.ledger.stem}-{number:03d}.jsonl") for number in count(1))
+        return next(name for name in names if not name.exists())
+
     def remove(self) -> None:
         """Delete everything here but spent budgets, the configuration last: half removed, it still counts as a run."""
         try:
             with self.locked():
                 if self.ledger.exists() and self.ledger.stat().st_size:
-                    number = len(self.earlier_ledgers()) + 1
-                    self.ledger.rename(self.ledger.with_name(f"{self.ledger.stem}-{number:03d}.jsonl"))
+                    self.ledger.rename(self._free_name())
                 kept = set(self.earlier_ledgers())
                 for entry in sorted(set(self.path.iterdir()) - kept, key=lambda entry: entry.name == CONFIG):
                     if entry.is_dir() and not entry.is_symlink():
