@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from fedkge.graph import HEAD, TAIL
+from fedkge.models.embedding import Embedding
 from fedkge.models.negatives import Negatives
 from fedkge.models.per_triple import Differentiator, TripleLoss
+from fedkge.models.tables import Tables
 from fedkge.models.training import Trainer, TrainingOptions
 
 BATCH = np.array([[0, 0, 1], [2, 1, 2], [6, 2, 0], [3, 0, 4], [0, 0, 5], [0, 0, 1]], dtype=np.int32)
@@ -81,3 +83,22 @@ def test_a_second_chunk_forgets_the_first(case):
     again = per_triple.gradients(BATCH[:2], DRAWN[:2])
     np.testing.assert_array_equal(again.entities, first[0])
     np.testing.assert_array_equal(again.relations, first[1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e-40])
+@pytest.mark.parametrize("count", [0, COUNT])
+def test_the_gradient_of_a_triple_does_not_depend_on_its_neighbours_by_a_single_bit(case, scale, count):
+    tables = case.embedding.tables
+    small = Tables((tables.entities * scale).astype(np.float32), (tables.relations * scale).astype(np.float32))
+    embedding = Embedding(case.embedding.scorer, small, case.embedding.margin)
+    loss = TripleLoss(("tail", "head") if count else ())
+    generator = np.random.default_rng(1)
+    triples = np.stack([generator.integers(0, size, 201) for size in (7, 3, 7)], axis=1).astype(np.int32)
+    drawn = generator.integers(0, 7, (201, 2 * count)).astype(np.int32)
+    per_triple = Differentiator(embedding, loss, count, 201)
+    found = per_triple.gradients(triples, drawn)
+    entities, relations, starts = found.entities.copy(), found.relations.copy(), found.starts
+    for i in range(len(triples)):
+        own = per_triple.gradients(triples[i : i + 1], drawn[i : i + 1])
+        assert own.entities.tobytes() == entities[starts[i] : starts[i + 1]].tobytes()
+        assert own.relations.tobytes() == relations[i : i + 1].tobytes()

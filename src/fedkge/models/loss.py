@@ -47,6 +47,21 @@ def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> 
     return LossGradient(loss, lost, growth)
 
 
+def triple_slopes(positive: Scores, negative: Scores, temperature: float) -> tuple[Scores, Scores]:
+    """The slopes of each triple's own loss, by its positive score and by its negative ones (there may be none).
+
+    What a triple gives does not depend, to the last bit, on which triples stand beside it: every step here works on
+    numbers or rows alone. The bound on one triple's influence rests on that.
+
+    >>> [slopes.tolist() for slopes in triple_slopes(np.array([0.0]), np.array([[0.0, 0.0]]), temperature=1.0)]
+    [[-0.5], [[0.25, 0.25]]]
+    """
+    pull = -_sigmoid(-positive)
+    if not negative.shape[1]:
+        return pull, np.empty_like(negative)
+    return pull, _softmax(negative, temperature) * _sigmoid(negative)
+
+
 def negative_slopes(negative: Scores, temperature: float) -> Scores:
     """The slopes by the negative scores alone, for negatives that belong to no positive triple.
 
@@ -69,6 +84,12 @@ def _exponentials(scores: Scores) -> tuple[Scores, Scores, Scores | None]:
     growth = np.exp(clamped)
     excess = None if np.array_equal(clamped, scores) else np.maximum(scores - clamped, 0)
     return growth, growth + 1, excess
+
+
+def _sigmoid(scores: Scores) -> Scores:
+    """1 / (1 + exp(-x)) of clamped scores, number by number."""
+    result: Scores = 1 / (1 + np.exp(-np.clip(scores, -LIMIT, LIMIT)))
+    return result
 
 
 def _softplus(total: Scores, excess: Scores | None) -> Scores:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedkge.graph import RELATION, Side, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.kernel import kernel
-from fedkge.models.loss import LIMIT, self_adversarial
+from fedkge.models.loss import triple_slopes
 from fedkge.models.scorer import Known
 from fedkge.models.tables import Gradients, Ids, RowGradient, Table, Tables
 
@@ -140,15 +140,10 @@ class Differentiator:
         queries = scorer.queries(own, known)
         positive = np.empty((len(ends), 1), entities.dtype)
         comparison.against_rows(queries, entities, targets, 1, offset, positive)
+        negative = np.empty(drawn.shape, entities.dtype)
+        comparison.against_rows(queries, entities, drawn, 1, offset, negative)
+        pull, push = triple_slopes(positive[:, 0], negative, self._loss.temperature)
         slope, rows = np.zeros_like(queries), into.entities
-        if drawn.shape[1]:
-            negative = np.empty(drawn.shape, entities.dtype)
-            comparison.against_rows(queries, entities, drawn, 1, offset, negative)
-            loss = self_adversarial(positive[:, 0], negative, self._loss.temperature)
-            share = entities.dtype.type(len(ends))  # the loss of a batch is a mean, that of a triple is not
-            comparison.backward(queries, entities, drawn, 1, share * loss.negative, slope, rows.slots, rows.values)
-            pull = share * loss.positive
-        else:
-            pull = -1 / (1 + np.exp(np.minimum(positive[:, 0], LIMIT)))
+        comparison.backward(queries, entities, drawn, 1, push, slope, rows.slots, rows.values)
         comparison.backward(queries, entities, targets, 1, pull.reshape(-1, 1), slope, rows.slots, rows.values)
         scorer.backward(own, known, slope, into)
