@@ -17,7 +17,7 @@ from scipy import stats
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms import NoiseSource, round_to_grid
 from fedkge.mechanisms.noise import BLOCK, grid_step
-from fedkge.mechanisms.ziggurat import EDGES, HEIGHTS, RESERVE, TAIL, fill_on_grid
+from fedkge.mechanisms.ziggurat import EDGES, HEIGHTS, RESERVE, TAIL, release_on_grid
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 
@@ -53,9 +53,26 @@ def _area_beyond(bound: float) -> float:
 def test_a_draw_in_the_tail_that_finds_no_words_is_not_left_half_done() -> None:
     words = np.zeros(RESERVE + 1, np.uint64)
     words[0] = np.uint64(2**64 - 512)  # layer 0, the largest magnitude: the tail, whose tries all fail on zeros
-    out = np.full(1, np.nan)
-    assert fill_on_grid(words, out, 0, 1.0, 2.0**-40) == 0
-    assert np.isnan(out[0])
+    out = np.full((1, 1), np.nan)
+    assert release_on_grid(words, np.empty((0, 1)), np.full(1, -1, np.int32), out, 0, 1.0, 2.0**-40, 1.0) == 0
+    assert np.isnan(out[0, 0])
+
+
+@pytest.mark.parametrize("rows", [1, 3, BLOCK // 8])
+def test_what_is_released_is_the_sum_and_the_noise_over_the_batch(rows: int) -> None:
+    sums, out = np.arange(48.0).reshape(2, 24), np.full((rows, 24), np.nan)
+    places = (np.arange(rows) % 3 - 1).astype(np.int32)
+    NoiseSource.research(4).release(sums, places, 2.0, 8, out)
+    noise = np.empty((rows, 24))
+    NoiseSource.research(4).fill_gaussian(noise, 2.0)
+    expected = noise + np.where(places[:, np.newaxis] >= 0, sums[places], 0)
+    np.testing.assert_allclose(8 * out, expected, rtol=0, atol=2 * grid_step(2.0))
+    assert not (np.abs(8 * out / grid_step(2.0)) % 1).any()
+
+
+def test_nothing_is_released_for_places_that_have_no_sum() -> None:
+    with pytest.raises(PrivacyError, match="nothing may be released"):
+        NoiseSource.research(4).release(np.ones((2, 3)), np.array([2], np.int32), 1.0, 1, np.empty((1, 3)))
 
 
 def test_every_number_of_a_table_has_noise_of_its_own() -> None:

@@ -61,19 +61,21 @@ def found(rows: Moved, steps: int) -> dict[str, bool]:
 
 
 def half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill: Callable[..., Any] = NoiseSource._fill
-    monkeypatch.setattr(NoiseSource, "_fill", lambda source, flat, deviation: fill(source, flat, deviation / 2))
+    right: Callable[..., Any] = NoiseSource._release
+
+    def half(source: NoiseSource, sums: Any, places: Any, deviation: float, *rest: Any) -> None:
+        right(source, sums, places, deviation / 2, *rest)
+
+    monkeypatch.setattr(NoiseSource, "_release", half)
 
 
 def relations_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill: Callable[..., Any] = NoiseSource.fill_gaussian
+    right: Callable[..., Any] = NoiseSource.release
 
-    def forgetful(source: NoiseSource, out: NDArray[np.float64], deviation: float) -> None:
-        fill(source, out, deviation)
-        if len(out) == RELATIONS:
-            out.fill(0)
+    def forgetful(source: NoiseSource, sums: Any, places: Any, deviation: float, *rest: Any) -> None:
+        right(source, sums, places, 1e-9 if len(places) == RELATIONS else deviation, *rest)
 
-    monkeypatch.setattr(NoiseSource, "fill_gaussian", forgetful)
+    monkeypatch.setattr(NoiseSource, "release", forgetful)
 
 
 def debts_never_settled(monkeypatch: pytest.MonkeyPatch) -> None:

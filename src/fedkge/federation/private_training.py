@@ -15,22 +15,24 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.graph import HEAD, TAIL, Side, Triples
+from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import PerTriple
-from fedkge.mechanisms.compiled import strict
 from fedkge.mechanisms.lazy import LazyNoise
 from fedkge.mechanisms.negatives import PublicNegatives
-from fedkge.mechanisms.noise import NoiseSource, release
+from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
 from fedkge.mechanisms.selection import Selected, Touched
 from fedkge.models.loss import negative_slopes
 from fedkge.models.per_triple import Differentiator, TripleLoss
 from fedkge.models.scorer import Known
-from fedkge.models.tables import Gradients, Ids, RowGradient
+from fedkge.models.tables import Gradients, Ids, RowGradient, Table
 from fedkge.models.training import Trainer
 
 CHUNK = 256
 """Triples whose gradients are held apart at a time: they stay in the processor's cache."""
+
+AT_ONCE = 16
+"""Steps whose public negatives are drawn together."""
 
 Sums = NDArray[np.float64]
 
@@ -92,7 +94,7 @@ class PrivateTrainer:
         loss = TripleLoss(() if public else sides, trainer.options.temperature)
         self._differentiator = Differentiator(trainer.embedding, loss, trainer.negatives.count, CHUNK)
         tables = trainer.embedding.tables
-        self._relations: Sums = np.zeros(tables.relations.shape)
+        self._relation_sums = _sums_of(tables.relations)
         self._released = Gradients(
             RowGradient.of(tables.entities, len(tables.entities)),
             RowGradient.of(tables.relations, len(tables.relations)),
@@ -105,15 +107,8 @@ class PrivateTrainer:
         return np.arange(len(self._trainer.embedding.tables.entities), dtype=np.int32)
 
     @cached_property
-    def _noisy(self) -> Sums:
-        """Sums of all rows, for noise in bulk."""
-        return np.zeros(self._trainer.embedding.tables.entities.shape)
-
-    @cached_property
-    def _sums(self) -> RowGradient:
-        """Sums of the rows that a batch touches."""
-        rows, width = self._trainer.embedding.tables.entities.shape
-        return RowGradient(rows, width, rows, np.float64)
+    def _entity_sums(self) -> RowGradient:
+        return _sums_of(self._trainer.embedding.tables.entities)
 
     def train(
         self,
@@ -127,87 +122,88 @@ class PrivateTrainer:
         would see by how much one more triple shifts those of the others. Public negatives come from `generator`.
         """
         dense, sampling = plan.selection.name == "dense", plan.sampling
-        for _ in range(steps):
+        for push in self._pushes(plan, steps, generator):
             batch = self._triples[sampling.draw(len(self._triples), source)]
             drawn = self._draw_corruptions(len(batch), source)
-            push = self._draw_push(plan, generator) if self._public else None
             if not dense:
                 self._selected_step(batch, drawn, plan, source)
             elif self._owed:
                 self._lazy_step(batch, drawn, push, plan, source)
             else:
                 self._dense_step(batch, drawn, plan, source)
-            self._apply(plan, push)
+            self._release_relations(plan, source)
+            self._apply(push)
             advance(plan.batch)
         if self._owed and dense:
             self._owed.settle_all(self._trainer.embedding.tables.entities, self._shift(plan), source)
 
     def _dense_step(self, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> None:
-        """Noise on all rows, then the clipped gradients on top of it."""
-        source.fill_gaussian(self._noisy, plan.deviation)
-        source.fill_gaussian(self._relations, plan.deviation)
-        for gradients in self._by_chunk(batch, drawn):
-            plan.clip.add_to(gradients, self._noisy, self._relations)
-        self._release(self._all_rows, self._noisy, plan)
+        """Noise on all rows, with the clipped gradients where there are any."""
+        self._sum(batch, drawn, plan)
+        self._release(self._all_rows, plan, source)
 
     def _lazy_step(self, batch: Triples, drawn: Ids, push: _Push | None, plan: StepPlan, source: NoiseSource) -> None:
         """The same for SGD, whose noise may wait until a row is read: identical in law, and cheaper."""
-        owed, rows = self._owed, [batch[:, HEAD], batch[:, TAIL], drawn.ravel(), *([push.entities()] if push else [])]
+        owed, read = self._owed, [batch[:, HEAD], batch[:, TAIL], drawn.ravel(), *([push.entities()] if push else [])]
         if owed is None:
             return
-        owed.settle(np.concatenate(rows), self._trainer.embedding.tables.entities, self._shift(plan), source)
+        owed.settle(np.concatenate(read), self._trainer.embedding.tables.entities, self._shift(plan), source)
         owed.owe()
-        sums = self._sum(np.concatenate(rows), batch, drawn, plan, source)
-        self._release(sums.touched, sums.values[: sums.count].astype(np.float64, copy=False), plan)
-        sums.clear()
+        self._sum(batch, drawn, plan)
+        sums, into = self._entity_sums, self._released.entities
+        into.touch(sums.touched)
+        np.divide(sums.values[: sums.count], plan.batch, out=into.values[: sums.count], casting="same_kind")
 
     def _selected_step(self, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> None:
         """Noise on the rows that a private selection chose, whether the batch touched them or not."""
-        ends = np.concatenate([batch[:, HEAD], batch[:, TAIL]])
-        sums = self._sum(ends, batch, drawn, plan, source)
-        values: Sums = sums.values.astype(np.float64, copy=False)
-        touched = Touched.of_sums(batch, sums.touched, sums.slots, values, len(self._all_rows))
+        self._sum(batch, drawn, plan)
+        sums = self._entity_sums
+        touched = Touched.of_sums(batch, sums.touched, sums.slots, _float64(sums), len(self._all_rows))
         selected = plan.selection.select(touched, source)
         self.tests.note(selected)
-        released = source.gaussian((len(selected.rows), values.shape[1]), plan.deviation)
-        _add_sums(selected.rows, sums.slots, values, released)
-        self._release(selected.rows, released, plan)
-        sums.clear()
+        self._release(selected.rows, plan, source)
 
-    def _sum(self, rows: Ids, batch: Triples, drawn: Ids, plan: StepPlan, source: NoiseSource) -> RowGradient:
-        """Clipped gradients summed for these entity rows without noise, and for all relations with noise."""
-        sums = self._sums
-        sums.touch(rows)
-        values: Sums = sums.values.astype(np.float64, copy=False)
-        if plan.selection.is_private:
-            source.fill_gaussian(self._relations, plan.deviation)
-        else:  # as the paper prints it: relations take raw gradients
-            self._relations.fill(0)
+    def _sum(self, batch: Triples, drawn: Ids, plan: StepPlan) -> None:
+        """The sums of the clipped gradients, for the rows that the batch touches."""
+        entities, relations = self._entity_sums, self._relation_sums
+        for column in (batch[:, HEAD], batch[:, TAIL], drawn.ravel()):
+            entities.touch(column)
+        relations.touch(batch[:, RELATION])
         for gradients in self._by_chunk(batch, drawn):
-            plan.clip.add_to_slots(gradients, sums.slots, values, self._relations)
-        return sums
+            plan.clip.add_to_slots(gradients, entities.slots, _float64(entities), _float64(relations))
 
     def _by_chunk(self, batch: Triples, drawn: Ids) -> Iterator[PerTriple]:
         for first in range(0, len(batch), CHUNK):
             part = slice(first, first + CHUNK)
             found = self._differentiator.gradients(batch[part], drawn[part])
-            yield PerTriple(found.entities, found.entity_rows, found.starts, found.relations, found.relation_rows)
+            relation_slots = self._relation_sums.slots[found.relation_rows]
+            yield PerTriple(found.entities, found.entity_rows, found.starts, found.relations, relation_slots)
 
-    def _release(self, rows: Ids, sums: Sums, plan: StepPlan) -> None:
-        into = self._released.entities
+    def _release(self, rows: Ids, plan: StepPlan, source: NoiseSource) -> None:
+        """Release these entity rows with noise, whether they have a sum or not."""
+        sums, into = self._entity_sums, self._released.entities
         into.touch(rows)
-        release(sums, plan.deviation, plan.batch, into.values[: len(rows)])
+        source.release(_float64(sums), sums.slots[rows], plan.deviation, plan.batch, into.values[: len(rows)])
 
-    def _apply(self, plan: StepPlan, push: _Push | None) -> None:
-        """From here on everything is post-processing: the relations, public negatives, the optimisers."""
+    def _release_relations(self, plan: StepPlan, source: NoiseSource) -> None:
+        sums, into = self._relation_sums, self._released.relations
+        if plan.selection.is_private:
+            source.release(_float64(sums), sums.slots, plan.deviation, plan.batch, into.values)
+        else:  # as the paper prints it: relations take raw gradients
+            into.values.fill(0)
+            into.values[sums.touched] = sums.values[: sums.count] / plan.batch
+
+    def _apply(self, push: _Push | None) -> None:
+        """Post-processing of what was released: public negatives, the optimisers."""
         trainer, into = self._trainer, self._released
-        release(self._relations, plan.deviation, plan.batch, into.relations.values)
         if push:
             self._push_away(push, into)
         tables = trainer.embedding.tables
         trainer.entity_optimiser.step(tables.entities, into.entities)
         trainer.relation_optimiser.step(tables.relations, into.relations)
         into.entities.clear()
+        self._entity_sums.clear()
+        self._relation_sums.clear()
         trainer.steps += 1
 
     def _draw_corruptions(self, batch: int, source: NoiseSource) -> Ids:
@@ -216,12 +212,19 @@ class PrivateTrainer:
         shape = (batch, self._differentiator.corruptions)
         return source.generator.integers(0, len(self._all_rows), shape, dtype=np.int32)
 
-    def _draw_push(self, plan: StepPlan, generator: np.random.Generator) -> _Push | None:
-        if self._public is None:
-            return None
-        side = self._trainer.negatives.side(self._trainer.steps)
-        triples = self._public.draw(plan.batch, generator)
-        return _Push(Known.of(triples, side), self._trainer.negatives.draw(triples, side, generator))
+    def _pushes(self, plan: StepPlan, steps: int, generator: np.random.Generator) -> Iterator[_Push | None]:
+        """Public negatives for so many steps, drawn for many of them at once."""
+        negatives, first = self._trainer.negatives, self._trainer.steps
+        for step in range(steps):
+            if self._public is None:
+                yield None
+                continue
+            place = step % AT_ONCE
+            if place == 0:
+                triples = self._public.draw(AT_ONCE * plan.batch, generator).reshape(AT_ONCE, plan.batch, 3)
+                groups = -(-plan.batch // negatives.group_size)
+                drawn = generator.integers(0, negatives.entities, (AT_ONCE, groups, negatives.count), dtype=np.int32)
+            yield _Push(Known.of(triples[place], negatives.side(first + step)), drawn[place])
 
     def _push_away(self, push: _Push, into: Gradients) -> None:
         trainer, embedding = self._trainer, self._trainer.embedding
@@ -241,10 +244,10 @@ class PrivateTrainer:
         return self._trainer.entity_optimiser.rate * plan.deviation / plan.batch
 
 
-@strict
-def _add_sums(rows: Ids, slots: Ids, values: Sums, released: Sums) -> None:
-    """Add to row i of `released` the sum of the table's row `rows[i]`, where the batch touched it."""
-    for i in range(rows.shape[0]):
-        if slots[rows[i]] >= 0:
-            for k in range(released.shape[1]):
-                released[i, k] += values[slots[rows[i]], k]
+def _sums_of(table: Table) -> RowGradient:
+    """Sums in float64 for the rows of a table that a batch touches."""
+    return RowGradient(len(table), table.shape[1], len(table), np.float64)
+
+
+def _float64(sums: RowGradient) -> Sums:
+    return sums.values.astype(np.float64, copy=False)

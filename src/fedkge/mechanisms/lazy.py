@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.noise import NoiseSource
 
+AT_ONCE = 512
+"""Rows that are settled at a time: their noise stays in the processor's cache."""
+
 
 class LazyNoise:
     """Counts the steps of dense noise that each row of a table still owes. Exact for SGD only.
@@ -62,10 +65,12 @@ class LazyNoise:
         self._deviation = deviation_per_step
         rows = np.unique(rows)
         owing = rows[self._paid[rows] < self._steps]
-        steps = np.sqrt(self._steps - self._paid[owing])
-        noise = source.gaussian((len(owing), table.shape[1]), deviation_per_step)
-        table[owing] += steps[:, np.newaxis] * noise
-        self._paid[owing] = self._steps
+        for first in range(0, len(owing), AT_ONCE):
+            part = owing[first : first + AT_ONCE]
+            noise = source.gaussian((len(part), table.shape[1]), deviation_per_step)
+            noise *= np.sqrt(self._steps - self._paid[part])[:, np.newaxis]
+            table[part] += noise
+            self._paid[part] = self._steps
 
     def settle_all(self, table: NDArray[np.floating[Any]], deviation_per_step: float, source: NoiseSource) -> None:
         """Add all the noise that is owed: before an upload, an evaluation, or a change of the noise."""

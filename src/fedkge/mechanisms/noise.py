@@ -19,12 +19,15 @@ from randomgen import AESCounter
 
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.compiled import strict
-from fedkge.mechanisms.ziggurat import fill_on_grid, words_for
+from fedkge.mechanisms.ziggurat import release_on_grid, words_for
 
 GRID_BITS = 40
 """The grid's step is a power of two between 2**-41 and 2**-40 of the noise's deviation."""
-BLOCK = 1 << 14
-"""Noise is drawn in blocks that stay in the processor's cache."""
+BLOCK = 14_000
+"""Noise is drawn in blocks that stay in the processor's cache, and that the allocator need not ask the system for."""
+
+_NO_SUMS: NDArray[np.float64] = np.empty((0, 0))
+_NO_PLACE: NDArray[np.int32] = np.full(1, -1, np.int32)
 
 
 class NoiseSource:
@@ -99,11 +102,45 @@ class NoiseSource:
         _check(scale)
         return self.generator.gumbel(0.0, scale, size)
 
+    def release(
+        self,
+        sums: NDArray[np.float64],
+        places: NDArray[np.int32],
+        deviation: float,
+        batch: int,
+        out: NDArray[np.floating[Any]],
+    ) -> None:
+        """What leaves a step: sums with fresh N(0, deviation**2), rounded to the noise's grid, over the public batch.
+
+        Row i of `out` is made of row `places[i]` of `sums`, or of noise alone where that is negative: `out` is
+        overwritten whole, so that no number is released without noise.
+
+        >>> out = np.full((2, 1), np.nan, np.float32)
+        >>> NoiseSource.research(7).release(np.array([[640.0]]), np.array([-1, 0], np.int32), 1e-3, 64, out)
+        >>> out.round(3).tolist()
+        [[0.0], [10.0]]
+        """
+        if sums.dtype != np.float64 or len(places) != len(out) or sums.shape[1:] != out.shape[1:]:
+            raise PrivacyError(f"expected sums in float64 and a place per row, got {sums.dtype}, {len(places)} places")
+        self._release(sums, places, deviation, batch, out)
+
     def _fill(self, flat: NDArray[np.float64], deviation: float) -> None:
-        step, filled = grid_step(deviation), 0
-        while filled < flat.size:
-            words = self._words(words_for(min(BLOCK, flat.size - filled)))
-            filled = fill_on_grid(words, flat, filled, deviation, step)
+        self._release(_NO_SUMS, _NO_PLACE, deviation, 1, flat.reshape(1, -1))
+
+    def _release(
+        self,
+        sums: NDArray[np.float64],
+        places: NDArray[np.int32],
+        deviation: float,
+        batch: int,
+        out: NDArray[np.floating[Any]],
+    ) -> None:
+        step, done = grid_step(deviation), 0
+        while done < out.size:
+            words = self._words(words_for(min(BLOCK, out.size - done)))
+            done = release_on_grid(words, sums, places, out, done, deviation, step, float(batch))
+            if done < 0:
+                raise PrivacyError(f"expected places of {len(sums)} sums, got others: nothing may be released")
 
     def _words(self, count: int) -> NDArray[np.uint64]:
         """Random words; those of a secret source from OpenSSL, which is three times as fast and forgets its past."""
@@ -137,27 +174,6 @@ def round_to_grid(array: NDArray[np.float64], deviation: float) -> None:
     if array.dtype != np.float64 or not array.flags.c_contiguous:
         raise PrivacyError(f"expected a contiguous float64 array to round, got {array.dtype}: copy it first")
     _scale_to_grid(array.reshape(-1), 1.0, grid_step(deviation))
-
-
-def release(sums: NDArray[np.float64], deviation: float, batch: int, out: NDArray[np.floating[Any]]) -> None:
-    """What leaves a step: `sums`, noise included, rounded to the grid of the noise, over the public batch, in `out`.
-
-    >>> out = np.empty((1, 2), np.float32)
-    >>> release(np.array([[1 / 3, -2.0]]), deviation=2.0**40, batch=4, out=out)
-    >>> out.tolist()
-    [[0.0, -0.5]]
-    """
-    if sums.dtype != np.float64 or sums.shape != out.shape:
-        raise PrivacyError(f"expected sums in float64 and room for them, got {sums.dtype} of {sums.shape}, {out.shape}")
-    _release(sums, grid_step(deviation), float(batch), out)
-
-
-@strict
-def _release(sums: NDArray[np.float64], step: float, batch: float, out: NDArray[np.floating[Any]]) -> None:
-    steps, scale = 1 / step, step / batch
-    for i in range(sums.shape[0]):
-        for k in range(sums.shape[1]):
-            out[i, k] = np.rint(sums[i, k] * steps) * scale
 
 
 @strict

@@ -7,6 +7,7 @@ sign and 52 the magnitude, none of them twice. Exact for real numbers: a rejecte
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,20 +67,41 @@ def _look_closer(words: NDArray[np.uint64], at: int, layer: int, number: float) 
 
 
 @strict
-def fill_on_grid(words: NDArray[np.uint64], out: NDArray[np.float64], first: int, deviation: float, step: float) -> int:
-    """Put N(0, deviation**2), rounded to multiples of `step`, into `out` from place `first` on while `words` last.
+def release_on_grid(
+    words: NDArray[np.uint64],
+    sums: NDArray[np.float64],
+    places: NDArray[np.int32],
+    out: NDArray[np.floating[Any]],
+    first: int,
+    deviation: float,
+    step: float,
+    batch: float,
+) -> int:
+    """Put N(0, deviation**2) plus row `places[i]` of `sums` (nothing where that is negative), rounded to multiples of
+    `step` and divided by `batch`, into row i of `out`.
 
-    Returns the place after the last; words that are left over must not be used again.
+    Begins with number `first` of `out`, row by row, and goes on while `words` last; returns the number after the last.
+    Words that are left over must not be used again. Answers with -1 to a place beyond the sums.
     """
-    steps, at = deviation / step, 0
-    while first < out.shape[0] and at < words.shape[0] - RESERVE:
-        choice = np.int64(words[at] & np.uint64(2 * LAYERS - 1))
-        magnitude = np.int64(words[at] >> np.uint64(12))
-        number, good = np.float64(magnitude) * SIGNED_WIDTHS[choice], True
-        at += 1
-        if magnitude >= INSIDE[choice]:
-            at, number, good = _look_closer(words, at, choice % LAYERS, number)
-        if good:
-            out[first] = np.rint(number * steps) * step
-            first += 1
-    return first
+    at, last, steps, scale = 0, words.shape[0] - RESERVE, 1 / step, step / batch
+    row, column = first // out.shape[1], first % out.shape[1]
+    while row < out.shape[0] and at < last:
+        place = places[row]
+        if place >= sums.shape[0]:
+            return -1
+        while column < out.shape[1] and at < last:
+            choice = np.int64(words[at] & np.uint64(2 * LAYERS - 1))
+            magnitude = np.int64(words[at] >> np.uint64(12))
+            number, good = np.float64(magnitude) * SIGNED_WIDTHS[choice], True
+            at += 1
+            if magnitude >= INSIDE[choice]:
+                at, number, good = _look_closer(words, at, choice % LAYERS, number)
+            if good:
+                number *= deviation
+                if place >= 0:
+                    number += sums[place, column]
+                out[row, column] = np.rint(number * steps) * scale
+                column += 1
+        if column == out.shape[1]:
+            row, column = row + 1, 0
+    return int(row * out.shape[1] + column)
