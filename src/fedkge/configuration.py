@@ -122,6 +122,7 @@ class Configuration(BaseModel):
     public_triples: int = Field(
         0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
     )
+    public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
     noise_seed: int | None = Field(
         None, ge=0, description="Research seed of the noise: repeatable, and therefore NOT private."

@@ -187,6 +187,8 @@ def test_the_last_round_is_kept_not_the_best_on_private_triples(shards):
         ({"selection": "adafest"}, "negatives inside"),
         ({"noise_schedule": "validation", "epsilon": 1.0}, "public-validation"),
         ({"selection": "everything"}, "unknown selection"),
+        ({"init": "runs/open"}, "start vectors"),
+        ({"public_graph": "demo", "private_negatives": "public"}, "cannot be the public graph"),
     ],
 )
 def test_promises_that_could_not_be_kept_are_refused(options, reason):
@@ -309,3 +311,22 @@ def test_an_impossible_plan_neither_begins_a_run_nor_removes_one(shards, tmp_pat
     with pytest.raises(PrivacyError, match="cannot be kept"):
         start(impossible, shards.graphs, tmp_path / "old", overwrite=True)
     assert (tmp_path / "old" / "model.safetensors").exists()
+
+
+def test_the_noise_follows_from_the_rounds_that_were_served_not_from_their_numbers(shards):
+    client = client_of(shards[0], defended(noise_schedule="decay", noise_decay=0.5, rounds=4))
+    for number in (3, 9, 11):
+        client.handle(Fit(number, rows_of(client)))
+    noises = [entry.charges[0].event.multiplier for entry in client._plan.ledger.by_round("client-0")]
+    assert noises == [3.0, 1.5, 0.75]
+
+
+def test_a_promise_names_the_data_by_a_digest_of_the_client_s_own(shards):
+    ledger = Ledger.in_memory()
+    for name, shard in (("client-0", shards[0]), ("client-1", shards[1])):
+        defence_of(defended(), name, shard, ledger)
+    again = Ledger.in_memory()
+    defence_of(defended(rounds=1), "client-0", shards[0], again)
+    digests = [ledger.promises[name].facts["data"] for name in ledger.clients]
+    assert len(set(digests)) == 2
+    assert again.promises["client-0"].facts["data"] == digests[0]

@@ -101,7 +101,7 @@ class ForkedSeat:
             plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
         steps = self._recorded * steps_per_round(options, len(client.shard.train))
-        client.continue_from(self._private[name]["relations"], steps)
+        client.continue_from(self._private[name]["relations"], steps, self._recorded)
         return client
 
 

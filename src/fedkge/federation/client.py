@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,8 @@ class _State:
     round: int = 0
     began_from: str = ""
     loss: float | None = 0.0
+    served: int = 0
+    """Rounds trained so far; the noise of the next follows from it, not from a number that the server names."""
     validations: tuple[float, ...] = ()
     """MRRs on public triples, for a noise schedule that needs them."""
 
@@ -109,7 +111,7 @@ class Client:
         )
         trainer = Trainer(self.embedding, negatives, training)
         defence = self._plan.defence
-        return trainer, DefendedRounds(defence, trainer, self.shard, self._plan.number) if defence else None
+        return trainer, DefendedRounds(defence, trainer, self.shard) if defence else None
 
     @property
     def round(self) -> int:
@@ -169,7 +171,7 @@ class Client:
 
     def _pay(self, defended: DefendedRounds, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
-        ledger, charges = self._plan.ledger, defended.charges(round_number, self._state.validations)
+        ledger, charges = self._plan.ledger, defended.charges(self._state.served + 1, self._state.validations)
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
             ledger.charges(self.name), charges
         ):
@@ -192,13 +194,14 @@ class Client:
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
-            validations = self._defended.validated(before.validations, request.round) if self._defended else ()
-            self._state = _State(request.round, digest, loss, validations)
+            served = before.served + 1
+            validations = self._defended.validated(before.validations, served) if self._defended else ()
+            self._state = _State(request.round, digest, loss, served, validations)
             self.save()
         except BaseException:
             self._trainer, self._defended = self._new_trainer()
             self._fill(own)
-            self._trainer.steps, self._state = steps, _State(before.round, validations=before.validations)
+            self._trainer.steps, self._state = steps, replace(before, began_from="")
             raise
 
     def _train(self, request: Fit) -> float | None:
@@ -210,7 +213,8 @@ class Client:
         self._trainer.set_rate(options.learning_rate * options.learning_rate_decay ** (request.round - 1))
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
         if self._defended:
-            self._defended.train(request.round, self._state.validations, generator, self._advance)
+            source = self._defended.defence.source(self._plan.number, request.round)
+            self._defended.train(self._state.served + 1, self._state.validations, source, generator, self._advance)
             return None
         if options.local_steps:
             return self._train_steps(options.local_steps, generator)
@@ -268,10 +272,10 @@ class Client:
         for name, array in tensors.items():
             places[name][...] = array
 
-    def continue_from(self, relations: Rows, steps: int) -> None:
-        """Take over relations of its own from a record, and how many steps they took; for forks of a federation."""
+    def continue_from(self, relations: Rows, steps: int, rounds: int) -> None:
+        """Take over relations of its own from a record, and how many steps and rounds they took; for forks."""
         self.embedding.tables.relations[...] = relations
-        self._trainer.steps = steps
+        self._trainer.steps, self._state = steps, _State(served=rounds)
 
     def save(self) -> None:
         """Put the state on disk, if this client has a folder."""

@@ -14,6 +14,7 @@ from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
 from fedkge.mechanisms import SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
@@ -48,6 +49,8 @@ class Defence:
     """The public number of triples."""
     entities: int
     noise: float
+    data: str = ""
+    """A digest of the client's data, by which runs on the same triples are recognised."""
 
     @property
     def steps(self) -> int:
@@ -141,6 +144,7 @@ class Defence:
         options = self.options
         last = self.least_noise(options.rounds)
         facts = {
+            "data": self.data,
             "defence": options.defence,
             "noise": self.noise,
             "rounds": options.rounds,
@@ -153,6 +157,7 @@ class Defence:
             "negatives": options.private_negatives,
             "schedule": options.noise_schedule,
             "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
+            "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
             **({VALIDATED: options.evaluate_every} if self.schedule.adaptive else {}),
         }
@@ -196,10 +201,12 @@ def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger
     if made is not None:
         fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
         options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
-        return Defence(options, size, entities, float(made.facts["noise"]))
+        return Defence(options, size, entities, float(made.facts["noise"]), str(made.facts.get("data", "")))
     if options.selection in {Ptr.name, PtrPublished.name}:
         candidates(options.batch_size, entities)  # an error of its own, before anything is paid
-    defence = Defence(options, size, entities, options.noise or _calibrated(options, size, entities))
+    noise = options.noise or _calibrated(options, size, entities)
+    own = Graph(client, shard.entities, shard.relations, shard.train)
+    defence = Defence(options, size, entities, noise, data_digest((own,))[:16])
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable((), first):
         cost = defence.accountant.epsilon(first, options.delta)
@@ -235,6 +242,15 @@ def check_defence(options: Configuration) -> None:
     for wrong, reason in (
         (options.patience, "patience stops by private validation triples: set patience to 0"),
         (options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"),
+        (
+            options.init and not options.public_init,
+            "start vectors that were trained on private triples would carry them past the noise: leave --init out, or "
+            "say --public-init if everybody may know the vectors",
+        ),
+        (
+            options.data in (options.public_graph, options.public_validation),
+            f"{options.data} is the private data, so it cannot be the public graph too",
+        ),
         (options.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"),
         (
             options.private_negatives == "inside" and options.selection != "dense",

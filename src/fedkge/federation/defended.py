@@ -16,6 +16,7 @@ from fedkge.graph import Graph, Triples, no_triples
 from fedkge.graph.datasets import load
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.negatives import PublicNegatives
+from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.models.training import Trainer
@@ -24,9 +25,9 @@ from fedkge.models.training import Trainer
 class DefendedRounds:
     """Trains the rounds that a `Defence` plans; what it keeps between rounds was released before."""
 
-    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph, client: int) -> None:
+    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
         self.defence = defence
-        self._trainer, self._shard, self._client = trainer, shard, client
+        self._trainer, self._shard = trainer, shard
         self._rows: NDArray[np.int32] = np.full(len(shard.entities), -1, np.int32)
         """The rows that `fest` has chosen, then -1 to the end."""
         self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
@@ -54,30 +55,30 @@ class DefendedRounds:
             return {"selection/tests": self._private.tests.counts}
         return {"selection/rows": self._rows} if self.defence.options.selection == "fest" else {}
 
-    def charges(self, round_number: int, validations: Sequence[float]) -> tuple[Charge, ...]:
-        """What the round will cost."""
-        return self.defence.charges(self.defence.noise_of(round_number, validations), first=not self._chosen)
+    def charges(self, served: int, validations: Sequence[float]) -> tuple[Charge, ...]:
+        """What the round will cost that is the client's own number `served`."""
+        return self.defence.charges(self.defence.noise_of(served, validations), first=not self._chosen)
 
     def train(
         self,
-        round_number: int,
+        served: int,
         validations: Sequence[float],
+        source: NoiseSource,
         generator: np.random.Generator,
         advance: Callable[[int], None],
     ) -> None:
         """Train a round that is paid for."""
         defence = self.defence
-        source = defence.source(self._client, round_number)
         if defence.options.selection == "fest" and not self._chosen:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen
-        plan = defence.plan(defence.noise_of(round_number, validations), self._rows[self._rows >= 0])
+        plan = defence.plan(defence.noise_of(served, validations), self._rows[self._rows >= 0])
         self._private.train(plan, defence.steps, source, generator, advance)
 
-    def validated(self, before: tuple[float, ...], round_number: int) -> tuple[float, ...]:
+    def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:
         """The public validation MRRs after this round, where the noise depends on them."""
         options = self.defence.options
-        if options.noise_schedule != "validation" or round_number % max(1, options.evaluate_every):
+        if options.noise_schedule != "validation" or served % max(1, options.evaluate_every):
             return before
         public = self._public_triples(options.public_validation)
         names = self._shard.entities, self._shard.relations
