@@ -17,9 +17,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.attacks import plain
 from fedkge import __version__
-from fedkge.attacks.experiment import ACTIVE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.attacks.experiment import ACTIVE, AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.configuration import Configuration, parse
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.run import Run, RunDirectory
@@ -72,11 +71,17 @@ def cell(model: str, defence: str, epsilon: float, runs: Path, active: bool) -> 
         "noise": {name: promise.facts["noise"] for name, promise in run.ledger.promises.items()} if run.ledger else {},
         "test": {key: value for key, value in run.metrics[-1].items() if ".realistic." in key},
         "controls": _controls(run),
-        "outcomes": [plain(outcome) for outcome in outcomes],
+        "outcomes": [_plain(outcome) for outcome in outcomes],
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
     shutil.rmtree(out)
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    """An outcome without its ROC points."""
+    metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
+    return {"attack": outcome.attack, "adversary": outcome.adversary, "design": outcome.design, **metrics}
 
 
 def _trained(configuration: Configuration, out: Path) -> Run:
