@@ -15,6 +15,8 @@ BENCHMARKS = {
     "defence": "every defence at every budget: utility beside the controls, and all attacks (hours; resumable)",
     "attacks": "all attacks on undefended federations, beside the paper's Table 1 (about an hour)",
     "attack_speed": "how long all attacks take on a 20-round transcript of FB15k-237, and SI's memory",
+    "private_step": "a private step against the same step without privacy, and against Opacus",
+    "pass_rate": "how often the paper's test passes on FB15k-237 at its parameters (minutes)",
     "report_page": "size and time of the report of a 100-round run with five attacks",
 }
 """Name of a module here with a `main(arguments)` that returns an exit code, and what it measures."""

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("fedkge", "numba", "numpy", "pykeen", "torch")
+PACKAGES = ("fedkge", "numba", "numpy", "opacus", "pykeen", "torch")
 
 
 def environment() -> dict[str, Any]:
@@ -74,6 +74,23 @@ def peak_memory() -> int:
             if line.startswith("VmHWM"):
                 return 1024 * int(line.split()[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def memory_now() -> int:
+    """The bytes that this process holds now (as far as the system tells; else its peak)."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return 1024 * int(line.split()[1])
+    return peak_memory()
+
+
+def reset_peak() -> None:
+    """Let `peak_memory` begin anew with what is held now; Linux only, elsewhere nothing happens."""
+    marks = Path("/proc/self/clear_refs")
+    if marks.exists():
+        marks.write_text("5")
 
 
 def call_module(module: str, *arguments: str) -> Any:
