@@ -28,7 +28,7 @@ endef
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.demo ## Install into .venv, then train and rank on the demo graph
+demo: .venv/.demo ## Install into .venv, then train, attack, defend, attack again and audit on the demo graph
 	@$(BIN)/fedkge demo
 
 test: lint types ## Lint, check the types and run the tests
