@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,7 @@ from fedkge.accounting.curves import epsilon_over_rounds, milestones
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.statements import Spending, epsilon_by_owners
+from fedkge.cli.account import _parts
 from fedkge.cli.app import app
 from fedkge.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge, PublishedTest, SampledGaussian, SampledPair, SampledTest
@@ -72,7 +74,6 @@ def test_a_picture(tmp_path, ending):
 def test_mistakes_are_explained(tmp_path):
     assert "--sigma" in account(*SIZES, code=4).output
     assert "either --sigma" in account(*SIZES, "--sigma", 1, "--epsilon", 1, code=4).output
-    assert "at most the 10 triples" in account("--batch", 64, "--triples", 10, "--sigma", 1, code=4).output
     assert "did you mean adafest" in account(*SIZES, "--sigma", 1, "--mechanism", "adafst", code=4).output
     assert "ends in .svg" in account(*SIZES, "--sigma", 1, "--plot", "x.bmp", code=4).output
     assert "no run here" in account(tmp_path, code=6).output
@@ -81,12 +82,28 @@ def test_mistakes_are_explained(tmp_path):
     assert "got both" in account(tmp_path, *SIZES, code=4).output
 
 
+def test_a_batch_beyond_the_data_is_the_whole_data():
+    beyond, whole = (record("--batch", batch, "--triples", 10, "--sigma", 5, "--steps", 3) for batch in (64, 10))
+    assert beyond["epsilon"] == whole["epsilon"] == pytest.approx(1.3, abs=0.3)
+    assert beyond["sampling_rate"] == 1
+
+
+@pytest.mark.parametrize("steps", [1, 7, 50])
+def test_a_picture_of_one_round_ends_at_its_cost(steps):
+    plan, rdp = CostPlan("dense", batch=64, triples=9000, steps=steps, decay=0.5), make_accountant("rdp")
+    parts, across = _parts(plan, 1.0)
+    assert epsilon_over_rounds(parts, 1e-5, rdp, 20)[-1][1] == rdp.epsilon(plan.charges(1.0), 1e-5)
+    assert across == ("times 3 steps" if steps == 50 else "round" if steps == 1 else "times 1 steps")
+    assert len(_parts(replace(plan, rounds=3), 1.0)[0]) == 3
+
+
 def ledger_at(folder, rounds, client_names=("a", "b"), **changes):
     folder.mkdir()
     ledger = Ledger.open(folder / "ledger.jsonl")
     charges = (Charge(STEP, 10),)
     for client in client_names:
         promise = {"delta": 1e-5, "epsilon": 2.0, "accountant": "rdp", "largest_round": charges, **changes}
+        promise["facts"] = {"data": f"digest of {client}", **changes.get("facts", {})}
         ledger.promise(Promise(client, **promise))
         for number in range(1, rounds + 1):
             ledger.charge(client, number, charges)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fedkge.accounting.accountants import make_accountant, merged
-from fedkge.accounting.ledger import FILTERED, Entry, Ledger, merge
+from fedkge.accounting.ledger import FILTERED, Entry, Ledger
 from fedkge.accounting.promises import Promise
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
@@ -98,17 +98,6 @@ def test_a_filtered_run_has_spent_its_budget(ledger):
     assert ledger.spent("client-1") == 0
     ledger.charge("client-1", 1, [Charge(STEP, 1)])
     assert ledger.spent("client-1") == 8
-
-
-def test_several_runs_on_the_same_data_add_up(tmp_path):
-    ledgers = []
-    for number in range(3):
-        ledger = Ledger.open(tmp_path / f"{number}.jsonl")
-        ledger.promise(promise(delta=1e-5 / (number + 1)))
-        ledger.charge("client-0", 1, ROUND)
-        ledgers.append(ledger)
-    ledgers[0].promise(promise("client-1"))
-    assert merge(ledgers) == {"client-0": (Charge(STEP, 30),), "client-1": ()}
 
 
 def test_every_kind_of_event_survives_the_disk(tmp_path):

@@ -180,17 +180,13 @@ def test_a_clip_that_bounds_nothing_is_refused(joint: float, row: float | None) 
         Clip(joint, row)
 
 
-def test_negatives_are_not_selected_by() -> None:
-    batch = batch_of([({0: along(1.0), 1: along(1.0), 2: along(1.0)}, 0, along(1.0))], WIDTH)
-    with pytest.raises(PrivacyError, match="3 entity rows"):
-        Touched.of(batch, np.zeros((TABLE, WIDTH)), TABLE)
-
-
 def test_a_self_loop_touches_one_row_once() -> None:
     batch = batch_of([({2: along(1.0)}, 0, along(1.0)), ({2: along(1.0), 4: along(1.0)}, 0, along(1.0))], WIDTH)
-    entities = np.zeros((TABLE, WIDTH))
+    entities, triples = np.zeros((TABLE, WIDTH)), np.array([[2, 0, 2], [2, 0, 4]], np.int32)
     Clip(10.0).add_to(batch, entities, np.zeros((RELATIONS, WIDTH)))
-    touched = Touched.of(batch, entities, TABLE)
+    rows, slots = np.array([2, 4], np.int32), np.full(TABLE, -1, np.int32)
+    slots[rows] = [0, 1]
+    touched = Touched.of_sums(triples, rows, slots, entities[rows], TABLE)
     assert touched.rows.tolist() == [2, 4]
     assert touched.counts.tolist() == [2, 1]
     np.testing.assert_allclose(touched.norms, [2.0, 1.0])

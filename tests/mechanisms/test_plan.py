@@ -12,7 +12,6 @@ from fedkge.mechanisms import (
     ByValidation,
     Clip,
     Constant,
-    Fest,
     GeometricDecay,
     LazyNoise,
     NoiseSource,
@@ -21,7 +20,7 @@ from fedkge.mechanisms import (
     PublicNegatives,
     StepPlan,
 )
-from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledPair
+from fedkge.mechanisms.events import Charge, SampledGaussian, SampledPair
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 
@@ -33,16 +32,10 @@ def test_a_plan_gives_rate_sampling_noise_and_price() -> None:
     assert plan.sampling == PoissonSampling(plan.rate)
     assert plan.deviation == gradient * 0.5
     assert plan.charge(7) == Charge(SampledPair(plan.rate, selection, gradient), 7)
-    assert plan.initial_charge() is None
 
 
 def test_a_batch_above_the_public_size_takes_everything() -> None:
     assert StepPlan(100, 10, Clip(1.0), 1.0).event() == SampledGaussian(1.0, 1.0)
-
-
-def test_a_histogram_is_charged_once_before_the_first_step() -> None:
-    plan = StepPlan(10, 100, Clip(1.0), 1.0, Fest(np.array([1], np.int32), histogram_multiplier=5.0))
-    assert plan.initial_charge() == Charge(Gaussian(5.0), 1)
 
 
 def test_a_selection_for_another_clip_or_batch_is_refused() -> None:
@@ -139,3 +132,11 @@ def test_late_noise_of_another_deviation_waits_until_all_is_settled() -> None:
     lazy.owe()
     lazy.settle(np.array([1]), table, 2.0, source)
     assert lazy.owed.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("failure", [1.0, 5.0])
+def test_a_test_that_always_fails_is_no_event(failure: float) -> None:
+    for kind, more in (("sampled-test", {}), ("published-test", {"passed": 0.5})):
+        values = {"rate": 0.1, "gap": 1.0, "test": 1.0, "gradient": 1.0, "failure": failure, **more}
+        with pytest.raises(ConfigurationError, match="failure below 1"):
+            Charge.of_record({"event": kind, **values, "steps": 1})

@@ -29,7 +29,6 @@ from fedkge.mechanisms import (
     Selected,
     StepPlan,
     Touched,
-    round_to_grid,
 )
 from fedkge.mechanisms.fest import degrees
 from tests.statistical import detectors
@@ -44,8 +43,15 @@ Step = Callable[[PerTriple, NoiseSource], Release]
 class HalfTheNoise(NoiseSource):
     """Draws every Gaussian at half its deviation."""
 
-    def _fill(self, flat: NDArray[np.float64], deviation: float) -> None:
-        super()._fill(flat, deviation / 2)
+    def _release(
+        self,
+        sums: NDArray[np.float64],
+        places: NDArray[np.int32],
+        deviation: float,
+        batch: int,
+        out: NDArray[np.floating[Any]],
+    ) -> None:
+        super()._release(sums, places, deviation / 2, batch, out)
 
 
 @dataclass(frozen=True)
@@ -59,12 +65,11 @@ class NoClip(Clip):
 
 def dense_step(batch: PerTriple, source: NoiseSource, clip: Clip = PLAN.clip) -> Release:
     """One step with dense noise, as a client makes it."""
-    entities, relations = np.empty((ENTITIES, WIDTH)), np.empty((RELATIONS, WIDTH))
-    for table in (entities, relations):
-        source.fill_gaussian(table, PLAN.deviation)
-    clip.add_to(batch, entities, relations)
-    for table in (entities, relations):
-        round_to_grid(table, PLAN.deviation)
+    sums = np.zeros((ENTITIES, WIDTH)), np.zeros((RELATIONS, WIDTH))
+    clip.add_to(batch, *sums)
+    entities, relations = (np.empty_like(table) for table in sums)
+    for table, released in zip(sums, (entities, relations), strict=True):
+        source.release(table, np.arange(len(table), dtype=np.int32), PLAN.deviation, 1, released)
     return entities, relations
 
 

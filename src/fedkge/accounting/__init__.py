@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedkge.accounting.accountants import ACCOUNTANTS, Accountant, make_accountant, merged
 from fedkge.accounting.calibration import calibrate
 from fedkge.accounting.filters import RenyiFilter
-from fedkge.accounting.ledger import Entry, Ledger, merge
+from fedkge.accounting.ledger import Entry, Ledger
 from fedkge.accounting.owners import epsilon_of_owners, worst_epsilon
 from fedkge.accounting.promises import Promise
 
@@ -19,7 +19,6 @@ __all__ = [
     "calibrate",
     "epsilon_of_owners",
     "make_accountant",
-    "merge",
     "merged",
     "worst_epsilon",
 ]

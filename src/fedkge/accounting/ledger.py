@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from fedkge.mechanisms.events import Charge
 
 Charges: TypeAlias = tuple[Charge, ...]
 
-__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise", "merge"]
+__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
 FILTERED = "filter"
@@ -141,7 +141,7 @@ class Ledger:
             if account is not None:
                 raise PrivacyError(
                     f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
-                    "promise holds for the whole run: keep it, or start a new run and merge the ledgers"
+                    "promise holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
                 )
             self._append({"kind": "promise", **promise.record()})
 
@@ -272,18 +272,6 @@ class Ledger:
             account.entries[place] = Entry(record["round"], account.entries[place].charges, released=True)
         else:
             raise ValueError(f"unknown kind {kind!r}")
-
-
-def merge(ledgers: Iterable[Ledger]) -> dict[str, Charges]:
-    """Everything that each client was charged in several runs on the same data.
-
-    Runs that saw the same triples compose; there is no way to spend a budget twice by starting again.
-    """
-    charges: dict[str, list[Charge]] = {}
-    for ledger in ledgers:
-        for client in ledger.clients:
-            charges.setdefault(client, []).extend(ledger.charges(client))
-    return {client: merged(found) for client, found in charges.items()}
 
 
 def _torn(length: int) -> dict[str, Any]:

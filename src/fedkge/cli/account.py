@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fedkge.accounting import Accountant
     from fedkge.accounting.curves import Curve
     from fedkge.accounting.plans import CostPlan
+    from fedkge.mechanisms.events import Charge
 
 EXAMPLE = (
     "Examples: fedkge account --batch 4096 --triples 90000 --sigma 1 --steps 1000 (what it costs); "
@@ -23,7 +24,7 @@ EXAMPLE = (
 )
 
 PLAN, MECHANISM, SHOW = "A plan", "The mechanism's own numbers", "What to show"
-NOT_SOUND = "NOT SOUND"
+NOT_SOUND, NOT_PRIVATE = "NOT SOUND", "NOT PRIVATE"
 POINTS, PLOT_POINTS, PARTS = 10, 20, 20
 """Rows of the table; points of the picture; what steps without rounds are cut into for a picture."""
 
@@ -175,6 +176,7 @@ def _record(
         "delta": plan.delta,
         "accountant": chosen.name,
         "sound": chosen.sound,
+        "private": plan.mechanism != "published" and chosen.sound,
         "budget": budget,
         "neighbours": NEIGHBOURS,
         "batch": plan.batch,
@@ -229,7 +231,7 @@ def _show(
 def _title(plan: CostPlan, noise: float) -> str:
     steps = f"{plan.steps:,} step{'s' if plan.steps > 1 else ''}"
     steps = steps if plan.rounds == 1 else f"{plan.rounds:,} rounds of {steps}"
-    falling = f", falling by {plan.decay:g} per round" if plan.decay < 1 else ""
+    falling = f", falling by {plan.decay:g} per round" if plan.decay < 1 and plan.rounds > 1 else ""
     return (
         f"{plan.mechanism}: {steps}, batches of {plan.batch:,} out of {plan.triples:,} triples, "
         f"noise {noise:.4g}{falling}, delta {plan.delta:g}"
@@ -247,20 +249,24 @@ def _remark(plan: CostPlan, name: str, cost: float, chosen: bool) -> str:
 
 
 def _plot(plan: CostPlan, noise: float, costs: dict[str, float], budget: float | None, path: Path) -> None:
-    from dataclasses import replace  # noqa: PLC0415
-
     from fedkge.accounting import make_accountant  # noqa: PLC0415
     from fedkge.accounting.curves import epsilon_over_rounds, plot_curves  # noqa: PLC0415
 
-    parts = 1
-    if plan.rounds == 1 and plan.steps > 1:
-        parts = min(PARTS, plan.steps)
-        plan = replace(plan, failure=plan.delta_t, steps=math.ceil(plan.steps / parts), rounds=parts)
-    rounds = [[charge] for charge in plan.by_round(noise)]
+    rounds, across = _parts(plan, noise)
     curves = {
         label(name): epsilon_over_rounds(rounds, plan.delta, make_accountant(name), PLOT_POINTS)
         for name, cost in costs.items()
         if math.isfinite(cost)
     }
-    across = "round" if parts == 1 else f"times {plan.steps:,} steps"
     plot_curves(curves, path, _title(plan, noise), budget, across)
+
+
+def _parts(plan: CostPlan, noise: float) -> tuple[list[list[Charge]], str]:
+    """What is drawn point by point, and what to call a point: rounds, or equal parts of a single round."""
+    from fedkge.mechanisms.events import Charge  # noqa: PLC0415
+
+    if plan.rounds > 1 or plan.steps == 1:
+        return [[charge] for charge in plan.by_round(noise)], "round"
+    size = math.ceil(plan.steps / PARTS)
+    sizes = [min(size, plan.steps - done) for done in range(0, plan.steps, size)]
+    return [[Charge(plan.event(noise), steps)] for steps in sizes], f"times {size:,} steps"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedkge.cli.account import POINTS, finite, label, shown
+from fedkge.cli.account import NOT_PRIVATE, POINTS, finite, label, shown
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError, PrivacyError, RunError
 
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
-    from fedkge.accounting.statements import Spending
+    from fedkge.accounting.statements import Total
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def account_runs(
 ) -> None:
     """Print what the clients of these runs have spent."""
     from fedkge.accounting import make_accountant  # noqa: PLC0415
-    from fedkge.accounting.statements import epsilon_by_owners, spending_over_runs  # noqa: PLC0415
+    from fedkge.accounting.statements import spending_over_runs  # noqa: PLC0415
 
     runs = [_open(path) for path in _with_overwritten(paths)]
     _check_same_data(runs)
@@ -39,18 +39,22 @@ def account_runs(
     counting = make_accountant(name)
     with stderr().status("accounting"):
         each = [_run_record(run) for run in runs]
-        clients = spending_over_runs([run.ledger for run in runs])
-        total = {client: spending.epsilon(given, counting) for client, spending in clients.items()}
-        owners = epsilon_by_owners(clients, given, counting)
-        curves = _curves(runs, given, counting)
+        clients = spending_over_runs([run.ledger for run in runs], given, counting)
+        costs = {client: total.spending.epsilon(given, counting) for client, total in clients.items()}
+        owners = _by_owners(runs, clients, given, counting)
+        curves = _curves(runs, clients, given, counting)
         if plot is not None:
             _plot(curves, runs, plot)
+    reasons = _reasons(each)
     record = {
         "runs": each,
         "delta": given,
         "accountant": name,
-        "sound": counting.sound,
-        "together": {client: finite(cost) for client, cost in total.items()},
+        "sound": counting.sound and not reasons,
+        "private": not reasons,
+        "not_private_because": reasons,
+        "together": {client: finite(cost) for client, cost in costs.items()},
+        "counted_by_costliest": _unsure(runs, clients),
         "by_owners": {str(count): finite(cost) for count, cost in owners.items()},
         "epsilon_over_rounds": {
             client: [{"round": number, "epsilon": finite(cost)} for number, cost in curve]
@@ -127,6 +131,8 @@ def _accountant(runs: Sequence[_Opened]) -> str:
 
 
 def _run_record(run: _Opened) -> dict[str, Any]:
+    from fedkge.accounting.validity import why_not_private  # noqa: PLC0415
+
     clients = {}
     for client, promise in run.ledger.promises.items():
         entries, spent = run.ledger.by_round(client), run.ledger.spent(client)
@@ -140,27 +146,52 @@ def _run_record(run: _Opened) -> dict[str, Any]:
             "rounds_charged": len(entries),
             "rounds_released": sum(entry.released for entry in entries),
             "torn_lines": sum(entry.round is None for entry in entries),
+            "private": not why_not_private(promise),
+            "not_private_because": why_not_private(promise),
         }
     return {"run": str(run.path), "clients": clients}
 
 
-def _curves(runs: Sequence[_Opened], delta: float, accountant: Accountant) -> dict[str, Curve]:
-    """Epsilon over the charges of all runs in order, for clients whose noise was fixed in advance."""
-    from fedkge.accounting.curves import epsilon_over_rounds  # noqa: PLC0415
-    from fedkge.accounting.ledger import FILTERED  # noqa: PLC0415
+def _reasons(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Why the runs are not private, each reason once."""
+    clients = [facts for each in records for facts in each["clients"].values()]
+    return list(dict.fromkeys(facts["not_private_because"] for facts in clients if not facts["private"]))
 
-    entries: dict[str, list[Any]] = {}
-    for run in runs:
-        for client, promise in run.ledger.promises.items():
-            if not promise.facts.get(FILTERED):
-                entries.setdefault(client, []).extend(entry.charges for entry in run.ledger.by_round(client))
-    return {client: epsilon_over_rounds(found, delta, accountant, POINTS) for client, found in entries.items() if found}
+
+def _unsure(runs: Sequence[_Opened], clients: dict[str, Total]) -> dict[str, list[str]]:
+    """Each client's runs in which nobody is known to hold its triples: their costliest client was counted."""
+    return {name: [str(runs[place].path) for place in total.unsure] for name, total in clients.items() if total.unsure}
+
+
+def _by_owners(
+    runs: Sequence[_Opened], clients: dict[str, Total], delta: float, accountant: Accountant
+) -> dict[int, float]:
+    from fedkge.accounting.statements import epsilon_by_owners, spending_of_all  # noqa: PLC0415
+
+    unsure = any(total.unsure for total in clients.values())
+    everything = spending_of_all(run.ledger for run in runs) if unsure else None
+    spendings = {name: total.spending for name, total in clients.items()}
+    return epsilon_by_owners(spendings, delta, accountant, everything)
+
+
+def _curves(
+    runs: Sequence[_Opened], clients: dict[str, Total], delta: float, accountant: Accountant
+) -> dict[str, Curve]:
+    """Epsilon over the charges that count for each client, run after run, where all noise was fixed in advance."""
+    from fedkge.accounting.curves import epsilon_over_rounds  # noqa: PLC0415
+
+    curves = {}
+    for name, total in clients.items():
+        entries = [entry.charges for place, client in total.parts for entry in runs[place].ledger.by_round(client)]
+        if entries and not total.spending.budgets:
+            curves[name] = epsilon_over_rounds(entries, delta, accountant, POINTS)
+    return curves
 
 
 def _show(
     runs: Sequence[_Opened],
     record: dict[str, Any],
-    clients: dict[str, Spending],
+    clients: dict[str, Total],
     owners: dict[int, float],
     curves: dict[str, Curve],
 ) -> None:
@@ -175,8 +206,10 @@ def _show(
     if len(runs) > 1:
         rows = [(client, _cost(record["together"][client])) for client in clients]
         console.print(grid(f"All runs together, at delta {delta:g} ({name})", ("client", "epsilon"), rows))
-    if len(clients) > 1:
-        rows = [(_holders(count, len(clients)), shown(cost)) for count, cost in owners.items()]
+        _tell_unsure(record["counted_by_costliest"])
+    if len(owners) > 1:
+        unsure = bool(record["counted_by_costliest"])
+        rows = [(_holders(count, len(clients), unsure), shown(cost)) for count, cost in owners.items()]
         console.print(grid(f"The worst for a triple, at delta {delta:g} ({name})", ("held by", "epsilon"), rows))
     milestones = sorted({number for curve in curves.values() for number, _ in curve})
     if len(milestones) > 1:
@@ -186,6 +219,20 @@ def _show(
             for number in milestones
         ]
         console.print(grid(f"Epsilon over rounds ({name})", ("round", *found), rows, words=()))
+    for reason in record["not_private_because"]:
+        console.print(f"{NOT_PRIVATE}: {reason}.", style="bold", markup=False, soft_wrap=True)
+
+
+def _tell_unsure(unsure: dict[str, list[str]]) -> None:
+    """Which runs were counted by their costliest client, and why."""
+    for path in dict.fromkeys(path for paths in unsure.values() for path in paths):
+        names = ", ".join(name for name, paths in unsure.items() if path in paths)
+        stdout().print(
+            f"An upper bound: nobody in {path} is known to hold the same triples as {names} (another split or other "
+            "data, or the ledger does not tell), so its costliest client is counted in full.\n",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _cells(facts: dict[str, Any]) -> tuple[str, ...]:
@@ -205,9 +252,11 @@ def _cost(cost: float | None) -> str:
     return "no guarantee" if cost is None else shown(cost)
 
 
-def _holders(count: int, clients: int) -> str:
+def _holders(count: int, clients: int, unsure: bool) -> str:
     if count == 1:
-        return "one client"
+        return "one client in each run" if unsure else "one client"
+    if unsure:
+        return "all clients of all runs"
     return f"all {clients} clients" if count == clients else f"{count} of {clients} clients"
 
 

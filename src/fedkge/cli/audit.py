@@ -224,6 +224,7 @@ def sentences(found: RunAudit) -> list[str]:
         lines.append(f"The run claims epsilon {claim.epsilon:.3f} at delta {claim.delta:g} per {claim.unit}.")
         if claim.epsilon >= result.ceiling:
             lines.append("No result of this audit could have contradicted that: it takes more canaries.")
+        lines += claim.remarks
     return [*lines, f"Verdict: {found.verdict}."]
 
 

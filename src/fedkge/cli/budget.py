@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.text import Text
 
+from fedkge.cli.account import NOT_PRIVATE, shown
 from fedkge.cli.tables import grid, say
 
 if TYPE_CHECKING:
+    from fedkge.accounting import Ledger
     from fedkge.configuration import Configuration
     from fedkge.federation.run import Run
 
@@ -31,27 +34,45 @@ def budget_record(run: Run) -> dict[str, Any] | None:
     """Per client what was promised, spent and left; None without a defence."""
     if run.ledger is None:
         return None
-    record: dict[str, Any] = {}
+    from fedkge.accounting.overwritten import overwritten_runs  # noqa: PLC0415 (heavy)
+    from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
+
     tests = run.metrics[-1].get("tests", {}) if run.metrics else {}
-    for client, promise in run.ledger.promises.items():
-        spent = run.ledger.spent(client)
-        record[client] = {
-            "spent": spent,
-            "budget": promise.epsilon,
-            "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
-            "delta": promise.delta,
-            "noise": promise.facts["noise"],
-            "rounds": len(run.ledger.by_round(client)),
-            "accountant": promise.accountant,
-            "neighbours": promise.neighbours,
+    paths = RunDirectory(run.directory).earlier_ledgers() if run.directory else []
+    before = overwritten_runs(run.ledger, paths)
+    return {
+        client: {
+            **_facts(run.ledger, client),
             **({"tests": tests[client]} if client in tests else {}),
+            **({"overwritten": {**before[client].record(), "run": str(run.directory)}} if client in before else {}),
         }
-    return record
+        for client in run.ledger.clients
+    }
+
+
+def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
+    from fedkge.accounting.validity import other_rounds, why_not_private  # noqa: PLC0415 (heavy)
+
+    promise, spent = ledger.promises[client], ledger.spent(client)
+    rounds, reason = other_rounds(ledger, client), why_not_private(promise)
+    return {
+        "spent": spent,
+        "budget": promise.epsilon,
+        "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
+        "delta": promise.delta,
+        "noise": promise.facts["noise"],
+        "rounds": len(ledger.by_round(client)),
+        "accountant": promise.accountant,
+        "neighbours": promise.neighbours,
+        "private": not reason,
+        "not_private_because": reason,
+        **({"rounds_planned": rounds[1]} if rounds else {}),
+    }
 
 
 def budget_table(record: dict[str, Any]) -> RenderableType:
-    """The record as a table."""
-    rows = [
+    """The record as a table, and below it what its numbers do not say."""
+    rows: list[tuple[str, ...]] = [
         (
             client,
             f"{facts['spent']:.3f}",
@@ -65,8 +86,46 @@ def budget_table(record: dict[str, Any]) -> RenderableType:
     ]
     first = next(iter(record.values()))
     title = f"Privacy: epsilon per client, {first['accountant']} accountant; neighbours: {first['neighbours']}"
-    columns = ("client", "spent", "budget", "left", "delta", "noise", "rounds paid")
-    if "tests" not in first:
-        return grid(title, columns, rows)
-    told = [f"{facts['tests']['passed']:,} of {facts['tests']['made']:,}" for facts in record.values()]
-    return grid(title, (*columns, "tests passed"), [(*row, each) for row, each in zip(rows, told, strict=True)])
+    columns: tuple[str, ...] = ("client", "spent", "budget", "left", "delta", "noise", "rounds paid")
+    if "tests" in first:
+        told = [f"{facts['tests']['passed']:,} of {facts['tests']['made']:,}" for facts in record.values()]
+        columns, rows = (*columns, "tests passed"), [(*row, each) for row, each in zip(rows, told, strict=True)]
+    return Group(grid(title, columns, rows), *_remarks(record))
+
+
+def _remarks(record: dict[str, Any]) -> list[Text]:
+    """What is loud first."""
+    reasons = dict.fromkeys(facts["not_private_because"] for facts in record.values() if not facts["private"])
+    lines = [Text(f"{NOT_PRIVATE}: {reason}.\n", style="bold") for reason in reasons]
+    lines += [Text(f"{line}\n") for line in (_overwritten(record), _other_rounds(record)) if line]
+    return lines
+
+
+def _overwritten(record: dict[str, Any]) -> str:
+    """What runs that were overwritten here have spent on the same triples; blank where there are none."""
+    found = {client: facts["overwritten"] for client, facts in record.items() if "overwritten" in facts}
+    if not found:
+        return ""
+    first = next(iter(found.values()))
+    runs = "An overwritten run" if first["runs"] == 1 else f"{first['runs']} overwritten runs"
+    costs = {client: each["together"] for client, each in found.items()}
+    each = ", ".join(f"{client} {'no guarantee' if cost is None else shown(cost)}" for client, cost in costs.items())
+    most = " at most" if any(each["upper_bound"] for each in found.values()) else ""
+    return (
+        f"{runs} here spent on the same data, and `spent` and `left` above do not count that. Together{most}: {each} "
+        f"(fedkge account {first['run']})."
+    )
+
+
+def _other_rounds(record: dict[str, Any]) -> str:
+    """What holds where more or fewer rounds were paid than planned; blank where they are the same."""
+    found = {client: facts for client, facts in record.items() if "rounds_planned" in facts}
+    if not found:
+        return ""
+    planned = next(iter(found.values()))["rounds_planned"]
+    limited = all(facts["budget"] is not None for facts in found.values())
+    otherwise = "only the budget does" if limited else "nothing fixed does, for want of a budget"
+    return (
+        f"{planned} rounds were planned, {', '.join(found)} paid for more or fewer: `spent` holds if nobody decided "
+        f"that after a look at results; otherwise {otherwise}."
+    )

@@ -10,7 +10,7 @@ from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.lazy import LazyNoise
 from fedkge.mechanisms.negatives import PublicNegatives
-from fedkge.mechanisms.noise import NoiseSource, round_to_grid
+from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
 from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
@@ -48,5 +48,4 @@ __all__ = [
     "Selection",
     "StepPlan",
     "Touched",
-    "round_to_grid",
 ]

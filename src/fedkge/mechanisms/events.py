@@ -14,7 +14,9 @@ from fedkge.errors import ConfigurationError
 
 
 class _Numbers:
-    """Turns every field of a frozen dataclass into a Python float, and refuses what is not a positive number."""
+    """Turns every field of a frozen dataclass into a Python float, and refuses what is not a positive number, rates
+    above 1, and chances of failure from 1 on, which would make any test pass.
+    """
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
@@ -24,6 +26,8 @@ class _Numbers:
             object.__setattr__(self, field.name, number)
         if getattr(self, "rate", 1.0) > 1:
             raise ConfigurationError(f"{type(self).__name__}: expected a sampling rate of at most 1, got {self.rate}")  # type: ignore[attr-defined]
+        if not getattr(self, "failure", 0.0) < 1:
+            raise ConfigurationError(f"{type(self).__name__}: expected a chance of failure below 1, got {self.failure}")  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from randomgen import AESCounter
 
 from fedkge.errors import PrivacyError
-from fedkge.mechanisms.compiled import strict
 from fedkge.mechanisms.ziggurat import release_on_grid, words_for
 
 GRID_BITS = 40
@@ -161,27 +160,6 @@ def grid_step(deviation: float) -> float:
     """
     _check(deviation)
     return math.ldexp(1.0, math.floor(math.log2(deviation)) - GRID_BITS)
-
-
-def round_to_grid(array: NDArray[np.float64], deviation: float) -> None:
-    """Round a released sum, noise included, to the grid of its noise, in place; in one pass.
-
-    >>> released = np.array([[1 / 3, -2.0]])
-    >>> round_to_grid(released, deviation=2.0**40)
-    >>> released.tolist()
-    [[0.0, -2.0]]
-    """
-    if array.dtype != np.float64 or not array.flags.c_contiguous:
-        raise PrivacyError(f"expected a contiguous float64 array to round, got {array.dtype}: copy it first")
-    _scale_to_grid(array.reshape(-1), 1.0, grid_step(deviation))
-
-
-@strict
-def _scale_to_grid(flat: NDArray[np.float64], factor: float, step: float) -> None:
-    """Times `factor`, then to the nearest multiple of `step`; numbers beyond 2**53 steps are multiples already."""
-    steps = 1 / step
-    for i in range(flat.size):
-        flat[i] = np.rint(flat[i] * factor * steps) * step
 
 
 def _check(deviation: Any) -> None:

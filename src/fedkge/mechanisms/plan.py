@@ -8,7 +8,6 @@ from fedkge.errors import PrivacyError
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.events import Charge, Event
-from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.mechanisms.sampling import PoissonSampling
@@ -69,8 +68,3 @@ class StepPlan:
     def charge(self, steps: int) -> Charge:
         """What so many steps cost."""
         return Charge(self.event(), steps)
-
-    def initial_charge(self) -> Charge | None:
-        """What the selection costs once, before the first step: the histogram of `fest`."""
-        event = self.selection.histogram_event() if isinstance(self.selection, Fest) else None
-        return None if event is None else Charge(event, 1)

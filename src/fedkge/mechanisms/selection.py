@@ -8,8 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import PrivacyError
-from fedkge.mechanisms.clipping import PerTriple
 from fedkge.mechanisms.compiled import strict, strict_sum
 from fedkge.mechanisms.events import Event
 from fedkge.mechanisms.noise import NoiseSource
@@ -29,33 +27,6 @@ class Touched:
     table: int
 
     @classmethod
-    def of(
-        cls,
-        per_triple: PerTriple,
-        entities: NDArray[np.float64],
-        table: int,
-        slots: NDArray[np.int32] | None = None,
-    ) -> Touched:
-        """What the batch touches, with norms read from its clipped sum (at `slots[row]`, where there are slots).
-
-        Sensitivities of counts and norms allow for two rows per triple, its head and its tail: more are refused.
-
-        >>> rows = np.array([3, 1, 3], np.int32)
-        >>> batch = PerTriple(np.ones((3, 1)), rows, np.array([0, 2, 3]), np.ones((2, 1)), rows[:2])
-        >>> touched = Touched.of(batch, np.array([[0.0], [1.0], [0.0], [2.0]]), table=4)
-        >>> touched.rows.tolist(), touched.counts.tolist(), touched.norms.tolist()
-        ([1, 3], [1, 2], [1.0, 2.0])
-        """
-        most = int(np.diff(per_triple.starts).max(initial=0))
-        if most > 2:
-            raise PrivacyError(
-                f"expected a head and a tail per triple to select rows by, got {most} entity rows: "
-                "keep negatives out of the clipped gradient, or use dense noise"
-            )
-        rows, counts = np.unique(per_triple.entity_rows, return_counts=True)
-        return cls(rows, counts, _norms(entities, rows if slots is None else slots[rows]), table)
-
-    @classmethod
     def of_sums(
         cls,
         triples: NDArray[np.int32],
@@ -64,7 +35,9 @@ class Touched:
         values: NDArray[np.float64],
         table: int,
     ) -> Touched:
-        """The same from the clipped sums: those of the distinct `rows`, in that order, in `values` (`slots[row]`).
+        """What a batch touches, from its clipped sums: those of its distinct `rows`, in that order, in `values`.
+
+        Row r has its sum at `slots[r]`.
 
         >>> triples, slots = np.array([[3, 0, 1], [3, 0, 3]], np.int32), np.array([-1, 0, -1, 1], np.int32)
         >>> values = np.array([[1.0], [2.0]])
@@ -131,17 +104,6 @@ def _outside(ordered: NDArray[np.int32], ranks: NDArray[np.int64]) -> NDArray[np
                 high = middle
         found[i] = ranks[i] + low
     return found
-
-
-@strict_sum
-def _norms(values: NDArray[np.float64], places: NDArray[np.int32]) -> NDArray[np.float64]:
-    norms = np.empty(places.shape[0])
-    for i in range(places.shape[0]):
-        total = 0.0
-        for k in range(values.shape[1]):
-            total += values[places[i], k] ** 2
-        norms[i] = np.sqrt(total)
-    return norms
 
 
 @strict_sum
