@@ -37,8 +37,8 @@ DEFENCES: dict[str, Options] = {
         "clip": 0.5,
     },
 }
-"""SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes with the batch: a
-triple moves its rows by at most rate times clip over batch, here 0.01.
+"""SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes with the batch:
+a triple moves its rows by at most rate times clip over batch, here 0.01.
 """
 
 _BILINEAR: Options = {"normalise": True, "learning-rate": 150.0, "margin": 0.1}
