@@ -1,8 +1,9 @@
 """The random source that privacy rests on, and the grid that released numbers are rounded to.
 
 The grid is hardening, not proof: the proofs in docs/proofs/ speak of real numbers, and floating-point noise has gaps in
-its low bits that can tell one sum from another. Rounding every released number to a multiple of a power of two far
-above those bits, and far below the noise (2**-40 of it), hides them; as post-processing it costs no privacy.
+its low bits that can tell one sum from another. Rounding a released number to a multiple of a power of two far
+above those bits, and far below the noise (2**-40 of it), hides them; as post-processing it costs no privacy. Noise that
+`LazyNoise` settles is on no grid: it is added to tables in single precision.
 """
 
 from __future__ import annotations
