@@ -113,6 +113,9 @@ class Configuration(BaseModel):
     selection_threshold: float = Field(2.0, description="Adafest: release the rows whose noisy count reaches this.")
     selection_rows: float = Field(0.5, gt=0, le=1, description="Fest: share of the rows that is chosen, once.")
     test_failure: float = Field(1e-8, gt=0, lt=1, description="Ptr: chance per step that the test wrongly passes.")
+    noise_step: float = Field(
+        0.0, ge=0, description="SGD: learn more slowly where one step's noise would move a number by more than this."
+    )
     noise_schedule: Literal["constant", "decay", "validation"] = Field(
         "constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
     )

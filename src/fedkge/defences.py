@@ -34,21 +34,22 @@ DEFENCES: dict[str, Options] = {
         "negatives": 8,
         "optimiser": "sgd",
         "learning-rate": 300.0,
+        "noise-step": 0.025,
         "clip": 0.5,
     },
 }
 """SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes with the batch:
-a triple moves its rows by at most rate times clip over batch, here 0.01.
+a triple moves its rows by at most rate times clip over batch, here 0.01; where a small budget needs much noise, less.
 """
 
-_BILINEAR: Options = {"normalise": True, "learning-rate": 150.0, "margin": 0.1}
+_BILINEAR: Options = {"normalise": True, "learning-rate": 150.0, "noise-step": 0.012, "margin": 0.1}
 """Bilinear gradients start near 0.02, far below any clip, so they are stretched to it; short start values keep rows
 that nothing has taught out of the way of an inner product.
 """
 
 _BY_MODEL: dict[tuple[str, str], Options] = {
     ("recommended", "transe"): {"norm": 2, "margin": 4.0},
-    ("recommended", "rotate"): {"margin": 4.0, "normalise": True, "learning-rate": 100.0},
+    ("recommended", "rotate"): {"margin": 4.0, "normalise": True, "learning-rate": 100.0, "noise-step": 0.008},
     ("recommended", "distmult"): _BILINEAR,
     ("recommended", "complex"): _BILINEAR,
 }

@@ -330,3 +330,13 @@ def test_a_promise_names_the_data_by_a_digest_of_the_client_s_own(shards):
     digests = [ledger.promises[name].facts["data"] for name in ledger.clients]
     assert len(set(digests)) == 2
     assert again.promises["client-0"].facts["data"] == digests[0]
+
+
+def test_a_step_whose_noise_would_go_too_far_is_taken_more_slowly(shards):
+    options = {"optimiser": "sgd", "learning_rate": 50.0, "noise_step": 0.01, "clip": 0.5, "batch_size": 32}
+    client = client_of(shards[0], defended(**options))
+    client.handle(Fit(1, rows_of(client)))
+    assert client._trainer.entity_optimiser.rate == pytest.approx(0.01 * 32 / (3.0 * 0.5))
+    quieter = client_of(shards[0], defended(**{**options, "noise": 0.001}))
+    quieter.handle(Fit(1, rows_of(quieter)))
+    assert quieter._trainer.entity_optimiser.rate == 50.0

@@ -75,6 +75,13 @@ class Defence:
         selection, gradient = self._selection(clip, noise, rows)
         return StepPlan(options.batch_size, self.triples, clip, gradient, selection)
 
+    def rate(self, rate: float, plan: StepPlan) -> float:
+        """The learning rate: the given one, or less where the noise of a step would move numbers by too much."""
+        options = self.options
+        if not options.noise_step or options.optimiser != "sgd":
+            return rate
+        return min(rate, options.noise_step * plan.batch / plan.deviation)
+
     def _selection(self, clip: Clip, noise: float, rows: NDArray[np.int32] | None) -> tuple[Selection, float]:
         options = self.options
         if options.selection == "adafest":

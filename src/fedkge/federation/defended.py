@@ -73,6 +73,7 @@ class DefendedRounds:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen
         plan = defence.plan(defence.noise_of(served, validations), self._rows[self._rows >= 0])
+        self._trainer.set_rate(defence.rate(self._trainer.entity_optimiser.rate, plan))
         self._private.train(plan, defence.steps, source, generator, advance)
 
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:
