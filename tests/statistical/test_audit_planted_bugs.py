@@ -52,6 +52,7 @@ OPTIONS: dict[str, Any] = {
     "normalise": True,
     "optimiser": "sgd",
     "learning_rate": 20.0,
+    "noise_step": 0.0,
     "evaluate_every": 0,
     "threads": 1,
     "canaries": 20_000,
@@ -86,11 +87,18 @@ def noise_over(divisor: float) -> Plant:
 class RawRelations(NoiseSource):
     """Leaves the relation table without noise."""
 
-    def fill_gaussian(self, out: NDArray[np.float64], deviation: float) -> None:
+    def release(
+        self,
+        sums: NDArray[np.float64],
+        places: NDArray[np.int32],
+        deviation: float,
+        batch: int,
+        out: NDArray[np.floating[Any]],
+    ) -> None:
         if len(out) == RELATIONS:
-            out.fill(0)
+            out[:] = np.where(places[:, None] >= 0, sums[places], 0) / batch
         else:
-            super().fill_gaussian(out, deviation)
+            super().release(sums, places, deviation, batch, out)
 
 
 def raw_relations(monkeypatch: pytest.MonkeyPatch) -> None:
