@@ -63,8 +63,7 @@ def test_what_is_released_is_the_sum_and_the_noise_over_the_batch(rows: int) -> 
     sums, out = np.arange(48.0).reshape(2, 24), np.full((rows, 24), np.nan)
     places = (np.arange(rows) % 3 - 1).astype(np.int32)
     NoiseSource.research(4).release(sums, places, 2.0, 8, out)
-    noise = np.empty((rows, 24))
-    NoiseSource.research(4).fill_gaussian(noise, 2.0)
+    noise = NoiseSource.research(4).gaussian((rows, 24), 2.0)
     expected = noise + np.where(places[:, np.newaxis] >= 0, sums[places], 0)
     np.testing.assert_allclose(8 * out, expected, rtol=0, atol=2 * grid_step(2.0))
     assert not (np.abs(8 * out / grid_step(2.0)) % 1).any()
@@ -76,8 +75,7 @@ def test_nothing_is_released_for_places_that_have_no_sum() -> None:
 
 
 def test_every_number_of_a_table_has_noise_of_its_own() -> None:
-    table = np.full((BLOCK // 8, 24), np.nan)
-    NoiseSource.research(2).fill_gaussian(table, 2.0)
+    table = NoiseSource.research(2).gaussian((BLOCK // 8, 24), 2.0)
     assert not alarms(detectors.variance(table, 2.0))
     assert not alarms(detectors.correlation(table[1:].ravel(), table[:-1].ravel(), 2.0))
     assert not alarms(detectors.correlation(table[:, 1:].ravel(), table[:, :-1].ravel(), 2.0))
@@ -145,13 +143,4 @@ def test_noise_that_hides_nothing_is_refused(deviation: float) -> None:
     with pytest.raises(PrivacyError):
         source.gaussian(3, deviation)
     with pytest.raises(PrivacyError):
-        source.fill_gaussian(np.zeros((1, 1)), deviation)
-    with pytest.raises(PrivacyError):
         source.gumbel(3, deviation)
-
-
-def test_arrays_that_cannot_be_filled_in_place_are_refused() -> None:
-    source = NoiseSource.research(1)
-    for array in (np.zeros((2, 2), np.float32), np.zeros((4, 4))[:, ::2]):
-        with pytest.raises(PrivacyError, match="contiguous"):
-            source.fill_gaussian(array, 1.0)  # type: ignore[arg-type]

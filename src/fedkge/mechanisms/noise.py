@@ -82,20 +82,8 @@ class NoiseSource:
     def gaussian(self, shape: int | tuple[int, ...], deviation: float) -> NDArray[np.float64]:
         """Independent N(0, deviation**2) on the grid."""
         out = np.empty(shape, dtype=np.float64)
-        self._fill(out.reshape(-1), deviation)
+        self._release(_NO_SUMS, _NO_PLACE, deviation, 1, out.reshape(1, -1))
         return out
-
-    def fill_gaussian(self, out: NDArray[np.float64], deviation: float) -> None:
-        """Overwrite `out`, contiguous and of two dimensions, with independent N(0, deviation**2) on the grid.
-
-        >>> table = np.full((3, 2), np.nan)
-        >>> NoiseSource.research(7).fill_gaussian(table, 2.0)
-        >>> bool(np.isfinite(table).all())
-        True
-        """
-        if out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise PrivacyError(f"expected a contiguous float64 array for noise, got {out.dtype}: copy it first")
-        self._fill(out.reshape(-1), deviation)
 
     def gumbel(self, size: int, scale: float) -> NDArray[np.float64]:
         """Independent Gumbel noise of this scale, for a private arg max."""
@@ -123,9 +111,6 @@ class NoiseSource:
         if sums.dtype != np.float64 or len(places) != len(out) or sums.shape[1:] != out.shape[1:]:
             raise PrivacyError(f"expected sums in float64 and a place per row, got {sums.dtype}, {len(places)} places")
         self._release(sums, places, deviation, batch, out)
-
-    def _fill(self, flat: NDArray[np.float64], deviation: float) -> None:
-        self._release(_NO_SUMS, _NO_PLACE, deviation, 1, flat.reshape(1, -1))
 
     def _release(
         self,
