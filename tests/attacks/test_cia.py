@@ -167,6 +167,14 @@ def test_no_target_waits_without_a_reason(targets: Triples, size: int) -> None:
                 assert len(earlier) == size or disturbed
 
 
+def test_a_handful_that_is_left_over_joins_the_group_before() -> None:
+    chain = np.array([[n, 0, n + 1] for n in (0, 10, 20, 30)] + [[1, 0, 2]], np.int32)  # the last one collides
+    many = np.concatenate([chain, [[n, 0, n + 1] for n in range(100, 180, 2)]]).astype(np.int32)
+    assert [len(group) for group in disjoint_groups(many, 100)] == [45]
+    assert [len(group) for group in disjoint_groups(many, 20)] == [20, 20, 5]
+    assert sorted(np.concatenate(list(disjoint_groups(many, 100))).tolist()) == list(range(45))
+
+
 @given(triples)
 def test_size_zero_is_one_group_of_all(targets: Triples) -> None:
     assert [group.tolist() for group in disjoint_groups(targets, 0)] == [list(range(len(targets)))]
