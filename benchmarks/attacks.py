@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -30,6 +31,7 @@ from fedkge.configuration import parse
 from fedkge.federation.run import Run, RunDirectory
 from fedkge.machine import available_cores
 from fedkge.models import MODELS
+from fedkge.models.rotate import RotatE
 from fedkge.runs import open_run, resume, start
 
 HERE = Path(__file__).parent
@@ -87,7 +89,7 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     result = {
         "data": data,
         "model": model,
-        "command": f"{kept['command']} && {command}" if "command" in kept else command,
+        "command": " && ".join([*([kept["command"]] if "command" in kept else []), *([command] if outcomes else [])]),
         "version": __version__,
         "seconds": kept.get("seconds")
         or {
@@ -97,11 +99,36 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
             "cores": cores,
         },
         "configuration": run.configuration.model_dump(),
+        "relation_alignment": alignment(run),
         "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},
         "outcomes": kept["outcomes"] + [plain(outcome, cia) for outcome in outcomes],
     }
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / f"attacks-{data}-{model}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def alignment(run: Run) -> dict[str, Any]:
+    """How alike victim's and adversary's rows of the same relation are, and how many entities they share.
+
+    Nobody averages relations, and a client that attacks has only its own.
+    """
+    pair = (run.configuration.victim, run.configuration.adversary)
+    rows = [dict(zip(run.tensors[f"relation_ids/{one}"], run.tensors[f"relations/{one}"], strict=True)) for one in pair]
+    scorer = run.embedding(pair[0]).scorer
+    cosines = []
+    for relation in rows[0].keys() & rows[1].keys():
+        first, second = rows[0][relation], rows[1][relation]
+        if isinstance(scorer, RotatE):
+            cosines.append(float(np.cos((first - second) * np.pi / scorer.phase_range).mean()))
+        else:
+            cosines.append(float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second))))
+    entities = [set(run.shards[run.clients.index(one)].entities) for one in pair]
+    return {
+        "relations": len(cosines),
+        "cosine": {f"{100 * share:.0f} %": round(float(np.quantile(cosines, share)), 3) for share in (0.1, 0.5, 0.9)},
+        "entities": [len(names) for names in entities],
+        "shared_entities": len(entities[0] & entities[1]),
+    }
 
 
 def earlier(data: str, model: str, run: Run) -> dict[str, Any]:
