@@ -164,6 +164,14 @@ class Configuration(BaseModel):
         values = {key: value for key, value in self.model_dump(by_alias=True).items() if value is not None}
         return tomlkit.dumps(values)
 
+    def steps_per_round(self, triples: int) -> int:
+        """How many steps a client with so many triples takes in a round.
+
+        >>> Configuration(local_epochs=3, batch_size=64).steps_per_round(triples=100)
+        6
+        """
+        return self.local_steps or self.local_epochs * -(-triples // self.batch_size)
+
     @property
     def digest(self) -> str:
         """A hash of what decides the result: threads do not."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.view import partial_table
-from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.aggregation import average
 from fedkge.federation.client import Client, ClientPlan
@@ -100,15 +99,6 @@ class ForkedSeat:
             ledger.promise(self._run.ledger.promises[name])
             plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
-        steps = self._recorded * steps_per_round(options, len(client.shard.train))
+        steps = self._recorded * options.steps_per_round(len(client.shard.train))
         client.continue_from(self._private[name]["relations"], steps, self._recorded)
         return client
-
-
-def steps_per_round(options: Configuration, triples: int) -> int:
-    """How many steps a client takes in a round; whether they are odd decides which side it corrupts next.
-
-    >>> steps_per_round(Configuration(local_epochs=3, batch_size=64), triples=100)
-    6
-    """
-    return options.local_steps or options.local_epochs * -(-triples // options.batch_size)

@@ -20,7 +20,7 @@ from fedkge.mechanisms import SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
-from fedkge.mechanisms.events import Charge, Gaussian
+from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.gaps import candidates
 from fedkge.mechanisms.noise import NoiseSource
@@ -55,8 +55,7 @@ class Defence:
     @property
     def steps(self) -> int:
         """Steps per round, by public numbers only."""
-        options = self.options
-        return options.local_steps or options.local_epochs * -(-self.triples // options.batch_size)
+        return self.options.steps_per_round(self.triples)
 
     @property
     def schedule(self) -> Schedule:
@@ -107,10 +106,9 @@ class Defence:
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
         """What a round with this noise costs; the first one that a client trains also pays for what is chosen once."""
-        steps = self.plan(noise).charge(self.steps)
-        if self.options.selection == "fest" and first:
-            return (Charge(Gaussian(self.histogram_noise)), steps)
-        return (steps,)
+        plan = self.plan(noise)
+        once = plan.selection.histogram_event() if first and isinstance(plan.selection, Fest) else None
+        return (*([Charge(once)] if once else []), plan.charge(self.steps))
 
     def planned(self, rounds: int) -> tuple[Charge, ...]:
         """What so many rounds cost if the noise falls as fast as it may."""

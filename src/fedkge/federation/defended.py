@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,14 @@ class DefendedRounds:
         options = self.defence.options
         if options.noise_schedule != "validation" or served % max(1, options.evaluate_every):
             return before
-        public = self._public_triples(options.public_validation)
-        names = self._shard.entities, self._shard.relations
-        graph = Graph("public", *names, train=no_triples(), valid=public, test=no_triples())
-        metrics = evaluate(self._trainer.embedding, graph, "valid", controls=False).metrics()
+        metrics = evaluate(self._trainer.embedding, self._validation, "valid", controls=False).metrics()
         return (*before, metrics["both.realistic.mrr"])
+
+    @cached_property
+    def _validation(self) -> Graph:
+        """The public triples that the noise may follow, read once."""
+        public = self._public_triples(self.defence.options.public_validation)
+        return Graph("public", self._shard.entities, self._shard.relations, train=no_triples(), valid=public)
 
     def _public_negatives(self) -> PublicNegatives | None:
         options = self.defence.options
@@ -99,16 +103,12 @@ class DefendedRounds:
     def _public_triples(self, name: str) -> Triples:
         """The triples of a public graph whose names this client knows, in its numbers."""
         public = load(name)
-        entities, relations = self._shard.entities.index, self._shard.relations.index
-        places = [
-            np.array([index.get(name, -1) for name in names], np.int32)
-            for index, names in (
-                (entities, public.entities),
-                (relations, public.relations),
-                (entities, public.entities),
-            )
-        ]
-        triples = np.column_stack([place[column] for place, column in zip(places, public.all_triples.T, strict=True)])
+        entities, relations = (
+            np.array([own.index.get(row, -1) for row in names], np.int32)
+            for own, names in ((self._shard.entities, public.entities), (self._shard.relations, public.relations))
+        )
+        heads, kinds, tails = public.all_triples.T
+        triples = np.column_stack([entities[heads], relations[kinds], entities[tails]])
         known = np.ascontiguousarray(triples[(triples >= 0).all(axis=1)])
         if not len(known):
             raise DataError(f"public graph {name!r}: expected triples among this client's names, found none")

@@ -128,7 +128,7 @@ class PrivateTrainer:
             if not dense:
                 self._selected_step(batch, drawn, plan, source)
             elif self._owed:
-                self._lazy_step(batch, drawn, push, plan, source)
+                self._lazy_step(self._owed, batch, drawn, push, plan, source)
             else:
                 self._dense_step(batch, drawn, plan, source)
             self._release_relations(plan, source)
@@ -142,11 +142,11 @@ class PrivateTrainer:
         self._sum(batch, drawn, plan)
         self._release(self._all_rows, plan, source)
 
-    def _lazy_step(self, batch: Triples, drawn: Ids, push: _Push | None, plan: StepPlan, source: NoiseSource) -> None:
+    def _lazy_step(
+        self, owed: LazyNoise, batch: Triples, drawn: Ids, push: _Push | None, plan: StepPlan, source: NoiseSource
+    ) -> None:
         """The same for SGD, whose noise may wait until a row is read: identical in law, and cheaper."""
-        owed, read = self._owed, [batch[:, HEAD], batch[:, TAIL], drawn.ravel(), *([push.entities()] if push else [])]
-        if owed is None:
-            return
+        read = [batch[:, HEAD], batch[:, TAIL], drawn.ravel(), *([push.entities()] if push else [])]
         owed.settle(np.concatenate(read), self._trainer.embedding.tables.entities, self._shift(plan), source)
         owed.owe()
         self._sum(batch, drawn, plan)
