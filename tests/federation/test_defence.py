@@ -223,6 +223,7 @@ def test_resume_keeps_the_promise_whatever_calibration_would_say_now(shards, tmp
         {"selection": "fest", "private_negatives": "public"},
         {"selection": "ptr", "private_negatives": "public", "row_clip": 0.4, "batch_size": 16},
         {"selection": "ptr-published", "private_negatives": "public", "row_clip": 0.4, "batch_size": 16},
+        {"selection": "dense-published"},
         {"noise_schedule": "decay"},
         {"optimiser": "sgd"},
     ],

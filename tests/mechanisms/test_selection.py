@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.mechanisms import SELECTIONS, Adafest, Clip, Dense, Fest, NoiseSource, Ptr, PtrPublished, Selected, Touched
+from fedkge.mechanisms import (
+    SELECTIONS,
+    Adafest,
+    Clip,
+    Dense,
+    DensePublished,
+    Fest,
+    NoiseSource,
+    Ptr,
+    PtrPublished,
+    Selected,
+    Touched,
+)
 from fedkge.mechanisms.events import Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
 from fedkge.mechanisms.fest import degrees
 from fedkge.mechanisms.selection import rows_outside
@@ -53,6 +65,7 @@ def test_selected_rows_are_sorted_distinct_rows_of_the_table(touched: Touched, s
         Fest(np.array([3, 1], np.int32)),
         Ptr(CLIP, 2, 0.1, 0.1, 0.4),
         PtrPublished(CLIP, 2, 0.1, 0.1, 0.4),
+        DensePublished(),
     ):
         selected: Selected = selection.select(touched, source)
         assert selected.rows.dtype == np.int32
@@ -182,13 +195,18 @@ def test_every_selection_has_its_event_and_its_label() -> None:
         "fest": Fest(np.array([1], np.int32)).event(0.1, 1),
         "ptr": Ptr(CLIP, **tests).event(0.1, 1),
         "ptr-published": PtrPublished(CLIP, **tests).event(0.1, 1),
+        "dense-published": DensePublished().event(0.1, 1),
     } == {
         "dense": SampledGaussian(0.1, 1.0),
         "adafest": SampledPair(0.1, selection=5.0, gradient=1.0),
         "fest": SampledGaussian(0.1, 1.0),
         "ptr": SampledTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6),
         "ptr-published": PublishedTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6, passed=1.0),
+        "dense-published": SampledGaussian(0.1, 1.0),
     }
-    assert [name for name, selection in SELECTIONS.items() if not selection.is_private] == ["ptr-published"]
+    assert [name for name, selection in SELECTIONS.items() if not selection.is_private] == [
+        "ptr-published",
+        "dense-published",
+    ]
     with pytest.raises(ConfigurationError, match="adafest"):
         look_up(SELECTIONS, "adafst", "selection")

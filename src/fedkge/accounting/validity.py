@@ -7,7 +7,7 @@ from fedkge.accounting.ledger import FILTERED, Ledger
 from fedkge.accounting.promises import Promise
 
 SEEDED = "the noise comes from a research seed, and who knows it can take the noise away"
-PUBLISHED = "selection ptr-published is the paper's as printed: relations take raw gradients, its epsilon is not sound"
+PUBLISHED = "selection {} is the paper's as printed: relations take raw gradients, its epsilon is not sound"
 
 
 def why_not_private(promise: Promise) -> str:
@@ -21,8 +21,8 @@ def why_not_private(promise: Promise) -> str:
     reasons = []
     if str(promise.facts.get("noise source", "")).startswith("seed"):
         reasons.append(SEEDED)
-    if promise.facts.get("selection") == "ptr-published":
-        reasons.append(PUBLISHED)
+    if str(promise.facts.get("selection", "")).endswith("-published"):
+        reasons.append(PUBLISHED.format(promise.facts["selection"]))
     elif not make_accountant(promise.accountant).sound:
         reasons.append(f"the accountant {promise.accountant} is not sound")
     return "; ".join(reasons)

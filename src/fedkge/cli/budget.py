@@ -23,10 +23,10 @@ def warn(configuration: Configuration) -> None:
             f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "
             "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
         )
-    if configuration.selection == "ptr-published":
+    if configuration.selection.endswith("-published"):
         say(
-            "WARNING: selection ptr-published is the paper's, as printed: relations take raw gradients and its epsilon "
-            "is not sound. This run is NOT private."
+            f"WARNING: selection {configuration.selection} is the paper's, as printed: relations take raw gradients "
+            "and its epsilon is not sound. This run is NOT private."
         )
 
 

@@ -16,10 +16,11 @@ from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
-from fedkge.mechanisms import SELECTIONS
+from fedkge.mechanisms import PUBLISHED, SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
+from fedkge.mechanisms.dense_published import DensePublished
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.gaps import candidates
@@ -92,7 +93,7 @@ class Defence:
             return Ptr(clip, options.batch_size, noise, noise, options.test_failure), noise
         if options.selection == "ptr-published":
             return PtrPublished(clip, options.batch_size, noise, noise, options.test_failure), noise
-        return Dense(), noise
+        return DensePublished() if options.selection == "dense-published" else Dense(), noise
 
     @property
     def histogram_noise(self) -> float:
@@ -184,7 +185,7 @@ class Defence:
 
 def accountant_of(options: Configuration) -> str:
     """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.selection == "ptr-published" else options.accountant
+    return "published" if options.selection in PUBLISHED else options.accountant
 
 
 def rounded_up(number: int) -> int:
@@ -258,7 +259,7 @@ def check_defence(options: Configuration) -> None:
         ),
         (options.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"),
         (
-            options.private_negatives == "inside" and options.selection != "dense",
+            options.private_negatives == "inside" and not SELECTIONS[options.selection].releases_all,
             f"negatives inside the gradient touch rows that {options.selection} would not noise: "
             "set private-negatives to public, or selection to dense",
         ),
@@ -267,8 +268,8 @@ def check_defence(options: Configuration) -> None:
             "noise by validation needs --public-validation GRAPH (public triples) and --epsilon",
         ),
         (
-            options.noise_schedule == "validation" and options.selection == "ptr-published",
-            "noise by validation needs a sound selection: ptr-published has no Renyi curve",
+            options.noise_schedule == "validation" and options.selection in PUBLISHED,
+            f"noise by validation needs a sound selection: {options.selection} has no Renyi curve",
         ),
     ):
         if wrong:

@@ -121,7 +121,7 @@ class PrivateTrainer:
         """Take `steps` steps. All that depends on the batch draws from `source`: who knew the coins of corruptions
         would see by how much one more triple shifts those of the others. Public negatives come from `generator`.
         """
-        dense, sampling = plan.selection.name == "dense", plan.sampling
+        dense, sampling = plan.selection.releases_all, plan.sampling
         for push in self._pushes(plan, steps, generator):
             batch = self._triples[sampling.draw(len(self._triples), source)]
             drawn = self._draw_corruptions(len(batch), source)

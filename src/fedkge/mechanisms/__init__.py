@@ -7,6 +7,7 @@ from typing import Any
 from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip, PerTriple
 from fedkge.mechanisms.dense import Dense
+from fedkge.mechanisms.dense_published import DensePublished
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.lazy import LazyNoise
 from fedkge.mechanisms.negatives import PublicNegatives
@@ -19,14 +20,18 @@ from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, S
 from fedkge.mechanisms.selection import Selected, Selection, Touched
 
 SELECTIONS: dict[str, type[Any]] = {
-    selection.name: selection for selection in (Dense, Adafest, Fest, Ptr, PtrPublished)
+    selection.name: selection for selection in (Dense, Adafest, Fest, Ptr, PtrPublished, DensePublished)
 }
 """Every selection by the name of its option value; each takes the arguments that it needs."""
+
+PUBLISHED = frozenset(name for name, selection in SELECTIONS.items() if not selection.is_private)
+"""Selections that are kept only to reproduce a paper: nothing is private under them."""
 
 SCHEDULES: dict[str, type[Any]] = {"constant": Constant, "decay": GeometricDecay, "validation": ByValidation}
 """Every noise schedule by the name of its option value; each takes the base multiplier first."""
 
 __all__ = [
+    "PUBLISHED",
     "SCHEDULES",
     "SELECTIONS",
     "Adafest",
@@ -34,6 +39,7 @@ __all__ = [
     "Clip",
     "Constant",
     "Dense",
+    "DensePublished",
     "Fest",
     "GeometricDecay",
     "LazyNoise",

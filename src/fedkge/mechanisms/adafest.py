@@ -35,6 +35,7 @@ class Adafest:
 
     name: ClassVar[str] = "adafest"
     is_private: ClassVar[bool] = True
+    releases_all: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (0 < self.selection_multiplier < math.inf and math.isfinite(self.threshold)):

@@ -26,6 +26,7 @@ class Dense:
 
     name: ClassVar[str] = "dense"
     is_private: ClassVar[bool] = True
+    releases_all: ClassVar[bool] = True
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:  # noqa: ARG002 - no coins needed
         """All rows."""

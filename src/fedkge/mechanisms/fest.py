@@ -33,6 +33,7 @@ class Fest:
 
     name: ClassVar[str] = "fest"
     is_private: ClassVar[bool] = True
+    releases_all: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", np.unique(self.rows).astype(np.int32))

@@ -46,6 +46,7 @@ class Ptr:
 
     name: ClassVar[str] = "ptr"
     is_private: ClassVar[bool] = True
+    releases_all: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (self.batch >= 1 and self.gap_multiplier > 0 and self.test_multiplier > 0 and 0 < self.failure < 0.5):

@@ -39,6 +39,7 @@ class PtrPublished:
 
     name: ClassVar[str] = "ptr-published"
     is_private: ClassVar[bool] = False
+    releases_all: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (self.batch >= 1 and self.gap_multiplier > 0 and self.test_multiplier > 0 and 0 < self.failure < 1):

@@ -71,6 +71,11 @@ class Selection(Protocol):
         """Whether its event is a proved bound; False for what is kept only to reproduce a paper."""
         ...
 
+    @property
+    def releases_all(self) -> bool:
+        """Whether every row is released in every step: what negatives inside the clipped gradient need."""
+        ...
+
     def select(self, touched: Touched, source: NoiseSource) -> Selected:
         """Choose the rows of one step."""
         ...

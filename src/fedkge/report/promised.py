@@ -113,7 +113,11 @@ def _meaning(client: str, limit: float) -> str:
 
 
 def _mechanism(configuration: Configuration) -> str:
-    chosen = "all rows" if configuration.selection == "dense" else f"rows chosen by {configuration.selection}"
+    chosen = (
+        "all rows"
+        if configuration.selection in ("dense", "dense-published")
+        else f"rows chosen by {configuration.selection}"
+    )
     clip = f"gradients of single triples clipped to {configuration.clip:g}"
     return f"{configuration.defence}: Poisson samples, {clip}, Gaussian noise on {chosen}"
 

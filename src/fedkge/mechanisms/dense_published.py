@@ -1,0 +1,36 @@
+"""The paper's baseline as it is printed. NOT PRIVATE: kept to reproduce its numbers, and labelled so everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedkge.mechanisms.events import SampledGaussian
+from fedkge.mechanisms.noise import NoiseSource
+from fedkge.mechanisms.selection import Selected, Touched
+
+
+@dataclass(frozen=True, slots=True)
+class DensePublished:
+    """DPSGD as Algorithm 1 prints it without its blue lines: noise on all entity rows, relations take raw gradients.
+
+    Its event is priced by the formula that the paper prints. Why neither holds: docs/proofs/published.md.
+
+    >>> nothing = Touched(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0), table=2)
+    >>> DensePublished().select(nothing, NoiseSource.research(0)).rows.tolist(), DensePublished.is_private
+    ([0, 1], False)
+    """
+
+    name: ClassVar[str] = "dense-published"
+    is_private: ClassVar[bool] = False
+    releases_all: ClassVar[bool] = True
+
+    def select(self, touched: Touched, source: NoiseSource) -> Selected:  # noqa: ARG002 - no coins needed
+        """All rows."""
+        return Selected(np.arange(touched.table, dtype=np.int32))
+
+    def event(self, rate: float, multiplier: float) -> SampledGaussian:
+        """One Gaussian on a Poisson sample: what it would be if relations had noise too."""
+        return SampledGaussian(rate, multiplier)
