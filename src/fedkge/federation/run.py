@@ -86,6 +86,7 @@ class Run:
         *,
         as_a_client: bool = False,
         controls: bool = True,
+        seen_only: bool = False,
         sample: int | None = None,
         threads: int | None = None,
     ) -> dict[str, Evaluation]:
@@ -93,6 +94,7 @@ class Run:
 
         Filtered by all true triples among the client's names, also those that others hold: a model that learned one
         of them is not wrong. `as_a_client` filters by the client's own alone, all that it could do by itself.
+        `seen_only` leaves out triples with a name that never occurs in the client's training triples.
         """
         return {
             name: evaluate(
@@ -101,6 +103,7 @@ class Run:
                 split,
                 known=shard.all_triples if as_a_client else shard.true_triples,
                 controls=controls,
+                seen_only=seen_only,
                 sample=sample,
                 threads=threads or None,
             )

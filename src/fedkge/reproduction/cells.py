@@ -1,0 +1,119 @@
+"""A cell: one federation at one budget, measured. Tables and figures are made of cells, and each is one JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.storage import make_folder, write_atomically
+
+FORMAT = 1
+Column: TypeAlias = Literal["published", "sound"]
+COLUMNS: tuple[Column, ...] = get_args(Column)
+FOLDER = "cells"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """Which cell: no budget means no defence.
+
+    >>> str(Key("fb15k-237", "transe", "sound", "recommended", 16, 11))
+    'fb15k-237.transe.sound.recommended.e16.s11'
+    """
+
+    data: str
+    model: str
+    column: Column
+    defence: str
+    epsilon: float
+    seed: int
+
+    def __str__(self) -> str:
+        budget = f".e{self.epsilon:g}" if self.epsilon else ""
+        return f"{self.data}.{self.model}.{self.column}.{self.defence}{budget}.s{self.seed}"
+
+    @classmethod
+    def parse(cls, text: str) -> Key:
+        """The key that is written like this.
+
+        >>> Key.parse("nell-995.rotate.published.none.s11").epsilon
+        0.0
+        """
+        parts = text.split(".")
+        try:
+            data, model, column, defence = parts[:4]
+            budget = [part[1:] for part in parts[4:] if part.startswith("e")]
+            (seed,) = [part[1:] for part in parts[4:] if part.startswith("s")]
+            if column not in COLUMNS or len(parts) != 5 + len(budget) or len(budget) > 1:
+                raise ValueError(text)
+            return cls(data, model, column, defence, float(budget[0]) if budget else 0.0, int(seed))
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{text!r} is no part and no cell: expected a cell like fb15k-237.transe.sound.recommended.e16.s11"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What was measured.
+
+    `utility` and `controls` hold metrics like tail.mrr: of all test triples, and under `seen` of those whose names
+    occur in their client's training triples. `attacks` holds one entry per attack, design and round. `spent` is the
+    largest epsilon of any client by the sound accountant and by the paper's formulas; None: no guarantee.
+    """
+
+    key: Key
+    round: int
+    rounds: int
+    digest: str
+    version: str
+    command: str
+    date: str
+    seconds: Mapping[str, float]
+    configuration: Mapping[str, Any]
+    utility: Mapping[str, Mapping[str, float]]
+    controls: Mapping[str, Mapping[str, Mapping[str, float]]]
+    attacks: tuple[Mapping[str, Any], ...] = ()
+    spent: Mapping[str, float | None] = field(default_factory=dict)
+    exhausted: bool = True
+    """Whether the budget ended the training; else the planned rounds did."""
+    tests: Mapping[str, int] = field(default_factory=dict)
+    """Propose-test-release tests made and passed up to this round, all clients together."""
+
+    def write(self, folder: Path) -> Path:
+        """Put it where the others are."""
+        path = path_of(folder, self.key)
+        make_folder(path.parent)
+        content = {"format": FORMAT, **asdict(self)}
+        write_atomically(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+        return path
+
+
+def path_of(folder: Path, key: Key) -> Path:
+    """Where a cell is kept."""
+    return folder / FOLDER / f"{key}.json"
+
+
+def read_cell(path: Path) -> Cell:
+    """A cell from its file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") != FORMAT:
+            raise ValueError("another format")
+        return Cell(**{**content, "key": Key(**content["key"]), "attacks": tuple(content["attacks"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path}: not a cell of this version ({error}); remove it, and it is measured again") from error
+
+
+def read_cells(folder: Path) -> dict[Key, Cell]:
+    """All cells of a folder of results."""
+    return {cell.key: cell for cell in _cells(folder)}
+
+
+def _cells(folder: Path) -> Iterator[Cell]:
+    for path in sorted((folder / FOLDER).glob("*.json")):
+        yield read_cell(path)

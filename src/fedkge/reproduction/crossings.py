@@ -1,0 +1,72 @@
+"""When a run crosses its budgets: noise and steps are public, so this is known before training begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedkge.accounting.accountants import Accountant, make_accountant, merged
+from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.published import PublishedAccountant
+from fedkge.configuration import Configuration
+from fedkge.federation.defence import Defence, accountant_of, defence_of
+from fedkge.graph import Graph
+from fedkge.graph.shards import client_names
+from fedkge.mechanisms.events import Charge
+
+
+def defences_of(shards: Sequence[Graph], configuration: Configuration) -> list[Defence]:
+    """Every client's defence, promised to nobody."""
+    ledger = Ledger.in_memory()
+    found = (
+        defence_of(configuration, name, shard, ledger)
+        for name, shard in zip(client_names(len(shards)), shards, strict=True)
+    )
+    return [defence for defence in found if defence is not None]
+
+
+def charges_until(defence: Defence, rounds: int) -> tuple[Charge, ...]:
+    """What the first rounds of a public schedule cost."""
+    return merged(
+        charge for number in range(1, rounds + 1) for charge in defence.charges(defence.noise_of(number), number == 1)
+    )
+
+
+def epsilon_after(defences: Sequence[Defence], rounds: int, accountant: Accountant) -> float:
+    """The largest epsilon of any client after so many rounds."""
+    return max(
+        accountant.epsilon(charges_until(defence, rounds), defence.options.delta) if rounds else 0.0
+        for defence in defences
+    )
+
+
+def crossings(defences: Sequence[Defence], budgets: Sequence[float]) -> dict[float, int]:
+    """The last round that each budget covers: 0 where it covers none, the last one where it is never used up."""
+    options = defences[0].options
+    accountant = counting(options)
+    found: dict[float, int] = {}
+    for budget in sorted(budgets):
+        low, high = max(found.values(), default=0), options.rounds
+        while low < high:  # epsilon rises with the rounds
+            middle = (low + high + 1) // 2
+            if epsilon_after(defences, middle, accountant) <= budget:
+                low = middle
+            else:
+                high = middle - 1
+        found[budget] = low
+    return found
+
+
+def counting(options: Configuration) -> Accountant:
+    """Who counts: for what the paper prints its own formulas, at all orders, or its smaller budgets do not exist."""
+    name = accountant_of(options)
+    return PublishedAccountant(respect_alpha_range=False) if name == "published" else make_accountant(name)
+
+
+def spent_after(defences: Sequence[Defence], rounds: int) -> Mapping[str, float | None]:
+    """Epsilon by the accountant that holds, and by the paper's formulas within the orders that its lemma allows."""
+    options = defences[0].options
+    if accountant_of(options) != "published":
+        return {"sound": epsilon_after(defences, rounds, make_accountant(options.accountant))}
+    strict = epsilon_after(defences, rounds, PublishedAccountant())
+    loose = epsilon_after(defences, rounds, counting(options))
+    return {"sound": None, "published": strict, "published, all orders": loose}

@@ -1,0 +1,156 @@
+"""Train one federation, look at it where its cells are, attack it, and write them. Interrupted, it goes on."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedkge import __version__
+from fedkge.attacks.cia import CIA
+from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.attacks.outcomes import best_round, grouped
+from fedkge.configuration import Configuration
+from fedkge.federation.run import Run, RunDirectory
+from fedkge.graph.datasets import load
+from fedkge.graph.split import Shards, split
+from fedkge.reproduction.cells import Cell, Key
+from fedkge.reproduction.crossings import crossings, defences_of, spent_after
+from fedkge.reproduction.plan import Work
+from fedkge.reproduction.subgraph import most_frequent
+from fedkge.reproduction.watching import Look, Tell, Watch, look
+from fedkge.runs import resume, start
+
+ROC_POINTS = 64
+"""Points that are kept of a curve: what a figure can show."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where run directories and results are kept, and how the whole was called."""
+
+    runs: Path
+    results: Path
+    command: str
+    keep_runs: bool = False
+
+
+def measure(work: Work, places: Places, tell: Tell) -> None:
+    """Make the cells of `work`; the run directory goes when they are written."""
+    tell("loading", 0.0)
+    shards = shards_for(work)
+    defences = defences_of(shards.graphs, work.configuration) if work.configuration.defence != "none" else []
+    at = crossings(defences, work.budgets) if work.budgets else {}
+    configuration = _recording(work.configuration, sorted({number for number in at.values() if number}))
+    watch = Watch(places.runs / work.name, tell)
+    run = _trained(configuration, shards, places.runs / work.name, watch)
+    training, began = watch.seconds, time.perf_counter()
+    outcomes = attacked(run, work, tell)
+    seconds = {"training": round(training, 1), "attacks": round(time.perf_counter() - began, 1)}
+    for key in work.keys:
+        number = at.get(key.epsilon, configuration.rounds)
+        seen: Look = {} if number == 0 else watch.at(number) or look(run)
+        spent = spent_after(defences, number) if defences else {}
+        cell = _cell(key, number, run, outcomes, seen, seconds, spent=spent, digest=work.digest, command=places.command)
+        cell.write(places.results)
+    if not places.keep_runs:
+        shutil.rmtree(places.runs / work.name)
+
+
+def shards_for(work: Work) -> Shards:
+    """The clients' graphs: of the whole data set, or of its most frequent entities."""
+    options, graph = work.configuration, load(work.configuration.data)
+    graph = most_frequent(graph, work.entities) if work.entities else graph
+    return split(graph, options.clients, options.split, options.seed or 0, options.overlap)
+
+
+def _recording(configuration: Configuration, rounds: Sequence[int]) -> Configuration:
+    """With the rounds kept where budgets are crossed, and the last one; as it is where none are."""
+    if not rounds:
+        return configuration
+    chosen = sorted({*rounds, configuration.rounds})
+    return configuration.model_copy(update={"record": ",".join(map(str, chosen))})
+
+
+def _trained(configuration: Configuration, shards: Shards, folder: Path, watch: Watch) -> Run:
+    configuration = configuration.model_copy(update={"threads": 1})  # processes share the cores
+    if RunDirectory(folder).exists():
+        return resume(folder, data=shards, observer=watch, threads=1)
+    return start(configuration, shards.graphs, folder, observer=watch)
+
+
+def attacked(run: Run, work: Work, tell: Tell) -> list[Outcome]:
+    """Every attack that fits the model: passive ones often, active ones, which train on forks, as the plan says."""
+    options, fitting = work.attacks, set(fitting_attacks(run))
+    last = tuple(name for name in options.last_round_only if name in fitting)
+    passive = tuple(name for name in options.passive if name in fitting and name not in last)
+    active = tuple(name for name in options.active if name in fitting)
+    found: list[Outcome] = []
+    for names, every in ((passive, options.every), (last, run.configuration.rounds), (active, options.cia_every)):
+        if names:
+            found += run_attacks(
+                run,
+                AttackPlan(
+                    attacks=names,
+                    designs=options.designs if names != active else ("C",),
+                    every=every,
+                    fewer=True,
+                    cia=CIA(group_size=options.group_size, waiting_rounds=options.waiting_rounds),
+                ),
+                lambda label, done, total: tell(label, 1.0 if not total else done / total),
+            )
+    return found
+
+
+def _cell(
+    key: Key, number: int, run: Run, outcomes: Sequence[Outcome], seen: Look, seconds: dict[str, float], **facts: Any
+) -> Cell:
+    """`number` is the round that the cell shows; without a defence it shows all of them."""
+    shown = [one for one in outcomes if key.defence == "none" or one.round == number]
+    tests = run.metrics[-1].get("tests", {}) if run.metrics else {}
+    return Cell(
+        key=key,
+        round=number,
+        rounds=run.configuration.rounds,
+        version=__version__,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=seconds,
+        configuration=run.configuration.model_dump(exclude_defaults=True, exclude={"threads"}),
+        utility=seen.get("utility", {}),
+        controls=seen.get("controls", {}),
+        attacks=tuple(plain(shown)),
+        exhausted=number < run.configuration.rounds or not key.epsilon or run.configuration.epsilon is not None,
+        tests={name: sum(one[name] for one in tests.values()) for name in ("made", "passed")} if tests else {},
+        **facts,
+    )
+
+
+def plain(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Outcomes as a cell keeps them: ROC curves, thinned, of the best round and the last alone."""
+    kept = []
+    for group in grouped(outcomes).values():
+        curves = {best_round(group).round, group[-1].round}
+        for one in group:
+            metrics = {name: value for name, value in one.metrics.items() if name != "roc" or one.round in curves}
+            if "roc" in metrics:
+                metrics["roc"] = {name: thinned(points) for name, points in metrics["roc"].items()}
+            kept.append(
+                {"attack": one.attack, "adversary": one.adversary, "design": one.design, "round": one.round, **metrics}
+            )
+    return kept
+
+
+def thinned(points: Sequence[float]) -> list[float]:
+    """At most so many points of a curve, first and last among them.
+
+    >>> len(thinned([0.0] * 500)), thinned([0.0, 0.5, 1.0])
+    (64, [0.0, 0.5, 1.0])
+    """
+    if len(points) <= ROC_POINTS:
+        return [round(value, 4) for value in points]
+    places = [round(place * (len(points) - 1) / (ROC_POINTS - 1)) for place in range(ROC_POINTS)]
+    return [round(points[place], 4) for place in places]
