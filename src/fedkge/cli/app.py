@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, predict, report, train
+from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, predict, report, reproduce, train
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -50,5 +50,6 @@ app.command("account", epilog=account.EXAMPLE)(guarded(account.account))
 app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
 app.command("report", epilog=report.EXAMPLE)(guarded(report.report))
 app.command("compare", epilog=compare.EXAMPLE)(guarded(compare.compare))
+app.command("reproduce", epilog=reproduce.EXAMPLE)(guarded(reproduce.reproduce))
 app.command("export", epilog=export.EXAMPLE)(guarded(export.export))
 app.add_typer(data.app, name="data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.ledger import Ledger
@@ -42,13 +43,13 @@ def epsilon_after(defences: Sequence[Defence], rounds: int, accountant: Accounta
 def crossings(defences: Sequence[Defence], budgets: Sequence[float]) -> dict[float, int]:
     """The last round that each budget covers: 0 where it covers none, the last one where it is never used up."""
     options = defences[0].options
-    accountant = counting(options)
+    after = cache(partial(epsilon_after, defences, accountant=counting(options)))
     found: dict[float, int] = {}
     for budget in sorted(budgets):
         low, high = max(found.values(), default=0), options.rounds
         while low < high:  # epsilon rises with the rounds
             middle = (low + high + 1) // 2
-            if epsilon_after(defences, middle, accountant) <= budget:
+            if after(middle) <= budget:
                 low = middle
             else:
                 high = middle - 1

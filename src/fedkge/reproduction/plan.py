@@ -75,7 +75,13 @@ def wanted(settings: Settings, asked: Sequence[str]) -> tuple[Key, ...]:
             found.update(dict.fromkeys(cells_of(settings, name)))
         else:
             found[_known(settings, name)] = None
-    return tuple(found)
+    return tuple(sorted(found, key=lambda key: _urgency(settings, key)))
+
+
+def _urgency(settings: Settings, key: Key) -> tuple[bool, bool]:
+    """What comes later: cells that a table can do without, and further seeds."""
+    kept = settings.part("table-utility").get("first", {}).get(key.data, (key.defence,))
+    return key.defence not in kept, key.seed != settings.seeds[0]
 
 
 def cells_of(settings: Settings, part: str) -> Iterator[Key]:

@@ -75,6 +75,7 @@ class Settings:
             **_plain(rows),
             **_plain(rows.get(key.data, {})),
             **_plain(rows.get(key.model, {})),
+            **_plain(rows.get(key.data, {}).get(key.model, {})),
         }
         protocol = chosen.pop("protocol", "none")
         budget = {"epsilon": key.epsilon} if protocol == "calibrated" else {}
