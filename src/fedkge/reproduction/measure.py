@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,7 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     shards = shards_for(work)
     defences = defences_of(shards.graphs, work.configuration) if work.configuration.defence != "none" else []
     at = crossings(defences, work.budgets) if work.budgets else {}
-    configuration = _recording(work.configuration, sorted({number for number in at.values() if number}))
+    configuration = _recording(work.configuration, at.values())
     watch = Watch(places.runs / work.name, tell)
     run = _trained(configuration, shards, places.runs / work.name, watch)
     training, began = watch.seconds, time.perf_counter()
@@ -68,11 +68,11 @@ def shards_for(work: Work) -> Shards:
     return split(graph, options.clients, options.split, options.seed or 0, options.overlap)
 
 
-def _recording(configuration: Configuration, rounds: Sequence[int]) -> Configuration:
-    """With the rounds kept where budgets are crossed, and the last one; as it is where none are."""
-    if not rounds:
+def _recording(configuration: Configuration, crossed: Collection[int]) -> Configuration:
+    """With the rounds kept where budgets are crossed, and the last one; as it is where there are no budgets."""
+    if not crossed:
         return configuration
-    chosen = sorted({*rounds, configuration.rounds})
+    chosen = sorted({*crossed, configuration.rounds} - {0})
     return configuration.model_copy(update={"record": ",".join(map(str, chosen))})
 
 

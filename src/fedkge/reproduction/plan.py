@@ -11,8 +11,9 @@ from pathlib import Path
 from fedkge.attacks.targets import Design
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
-from fedkge.reproduction.cells import COLUMNS, Column, Key, path_of, read_cell
+from fedkge.reproduction.cells import COLUMNS, Key, path_of, read_cell
 from fedkge.reproduction.settings import PARTS, Settings, Table
+from fedkge.runs import check
 
 FIGURES = ("figure-defence", "figure-tradeoff")
 
@@ -110,9 +111,9 @@ def _defended(settings: Settings, part: str, data: str, model: str) -> Iterator[
 
 def _known(settings: Settings, name: str) -> Key:
     key = Key.parse(name)
-    settings.configuration(key)  # an error of its own where column, defence, model or data make no sense
     if (key.epsilon == 0) != (key.defence == "none"):
         raise ConfigurationError(f"cell {name!r}: expected a budget like .e16 with a defence, and none without one")
+    check(settings.configuration(key))  # an error of its own where defence or model make no sense
     return key
 
 
@@ -173,9 +174,3 @@ def _undefended(options: Table) -> AttackOptions:
         options["cia-group-size"],
         options["cia-waiting-rounds"],
     )
-
-
-def columns_of(keys: Iterable[Key]) -> tuple[Column, ...]:
-    """The columns that occur."""
-    found = {key.column for key in keys}
-    return tuple(column for column in COLUMNS if column in found)
