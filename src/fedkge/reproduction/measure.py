@@ -122,20 +122,20 @@ def _cell(
         configuration=run.configuration.model_dump(exclude_defaults=True, exclude={"threads"}),
         utility=seen.get("utility", {}),
         controls=seen.get("controls", {}),
-        attacks=tuple(plain(shown)),
+        attacks=tuple(plain(shown, curves=key.defence == "none")),
         exhausted=number < run.configuration.rounds or not key.epsilon or run.configuration.epsilon is not None,
         tests={name: sum(one[name] for one in tests.values()) for name in ("made", "passed")} if tests else {},
         **facts,
     )
 
 
-def plain(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Outcomes as a cell keeps them: ROC curves, thinned, of the best round and the last alone."""
+def plain(outcomes: Sequence[Outcome], curves: bool) -> list[dict[str, Any]]:
+    """Outcomes as a cell keeps them: ROC curves, thinned, of the best round and the last alone, and only if asked."""
     kept = []
     for group in grouped(outcomes).values():
-        curves = {best_round(group).round, group[-1].round}
+        drawn = {best_round(group).round, group[-1].round} if curves else set()
         for one in group:
-            metrics = {name: value for name, value in one.metrics.items() if name != "roc" or one.round in curves}
+            metrics = {name: value for name, value in one.metrics.items() if name != "roc" or one.round in drawn}
             if "roc" in metrics:
                 metrics["roc"] = {name: thinned(points) for name, points in metrics["roc"].items()}
             kept.append(

@@ -26,7 +26,7 @@ def default_folder() -> Path:
     repository = Path(__file__).parents[3] / "benchmarks" / "reproduction"
     if (repository / f"{FEDERATIONS}.toml").exists():
         return repository
-    return Path(str(resources.files("fedkge.reproduction") / "settings"))
+    return Path(str(resources.files("fedkge.reproduction") / "defaults"))
 
 
 @dataclass(frozen=True)
