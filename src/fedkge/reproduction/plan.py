@@ -148,7 +148,8 @@ def _attacks(settings: Settings, key: Key) -> AttackOptions:
     if key.seed != settings.seeds[0] or (key.column, key.defence) == ("sound", "none"):
         return AttackOptions()
     if key.defence == "none":
-        return _undefended(settings.part("table-attacks")["attacks"])
+        options = settings.part("table-attacks")["attacks"]
+        return _undefended({**options, **options.get(key.data, {})})
     figure = settings.part("figure-defence")
     if key.data not in figure["data"] or key.model not in figure["models"]:
         return AttackOptions()
