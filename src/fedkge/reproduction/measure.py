@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_
 from fedkge.attacks.outcomes import best_round, grouped
 from fedkge.configuration import Configuration
 from fedkge.federation.run import Run, RunDirectory
+from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
 from fedkge.reproduction.cells import Cell, Key
@@ -63,9 +65,16 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
 
 def shards_for(work: Work) -> Shards:
     """The clients' graphs: of the whole data set, or of its most frequent entities."""
-    options, graph = work.configuration, load(work.configuration.data)
-    graph = most_frequent(graph, work.entities) if work.entities else graph
+    options = work.configuration
+    graph = _graph(options.data, work.entities)
     return split(graph, options.clients, options.split, options.seed or 0, options.overlap)
+
+
+@lru_cache(maxsize=2)
+def _graph(data: str, entities: int) -> Graph:
+    """Kept for the next federation that the same process trains."""
+    graph = load(data)
+    return most_frequent(graph, entities) if entities else graph
 
 
 def _recording(configuration: Configuration, crossed: Collection[int]) -> Configuration:
