@@ -149,7 +149,7 @@ def _attacks(settings: Settings, key: Key) -> AttackOptions:
         return AttackOptions()
     if key.defence == "none":
         options = settings.part("table-attacks")["attacks"]
-        return _undefended({**options, **options.get(key.data, {})})
+        return _undefended({**options, **options.get(key.data, {}).get(key.model, {})})
     figure = settings.part("figure-defence")
     if key.data not in figure["data"] or key.model not in figure["models"]:
         return AttackOptions()
