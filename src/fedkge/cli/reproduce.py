@@ -36,9 +36,13 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick/--full", help="A sub-graph in minutes, or everything in hours.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Cells (JSON) and the page; what is there is not measured again.")] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Cells (JSON) and the page; what is there is not measured again.",
+            show_default="results, or results/quick",
+        ),
+    ] = None,
     runs: Annotated[Path, typer.Option(help="Run directories while they are needed.")] = Path("runs/reproduction"),
     settings: Annotated[
         Path | None, typer.Option(help="Folder with the settings of every part.", show_default="fedkge's own")
@@ -61,6 +65,7 @@ def reproduce(
     from fedkge.reproduction.settings import Settings, default_folder  # noqa: PLC0415
 
     chosen = Settings(settings or default_folder(), quick)
+    out = out or Path("results/quick" if quick else "results")
     keys = wanted(chosen, parts or ["all"])
     everything = works(chosen, keys)
     left = [work for work in everything if work.pending(out)]
@@ -95,7 +100,7 @@ def _measure(left: Sequence[Work], out: Path, runs: Path, workers: int, keep_run
         load(data)  # a missing data set is an error of its own, with how to get it, before anything begins
     began = time.monotonic()
     places = Places(runs, out, command(), keep_runs)
-    with view(len(left)) as show:
+    with GridView(len(left)) as show:
         grid = run_grid(left, places, min(workers, len(left)), show)
     say(f"{len(grid.done)} federations in {duration(time.monotonic() - began)} on {workers} cores.")
     return grid.failed
@@ -113,7 +118,7 @@ def command() -> str:
     return " ".join(kept)
 
 
-class view:  # noqa: N801 - used like the function that it could be
+class GridView:
     """Shows a grid as it goes: a live view in a terminal, a line now and then elsewhere."""
 
     def __init__(self, total: int) -> None:
@@ -123,7 +128,7 @@ class view:  # noqa: N801 - used like the function that it could be
         console = stderr()
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
 
-    def __enter__(self) -> view:
+    def __enter__(self) -> GridView:
         if self._live:
             self._live.start()
         return self
@@ -184,10 +189,10 @@ def _show_plan(left: Sequence[Work], workers: int, as_json: bool) -> None:
 
 def _write_page(settings: Settings, out: Path) -> list[Path]:
     from fedkge.report.reproduction import write_reproduction  # noqa: PLC0415
-    from fedkge.reproduction.cells import read_cells  # noqa: PLC0415 (heavy)
     from fedkge.reproduction.document import gather  # noqa: PLC0415
+    from fedkge.reproduction.plan import measured  # noqa: PLC0415
 
-    cells = read_cells(out)
+    cells = measured(settings, out)
     if not cells:
         raise ConfigurationError(f"{out}: no cell has been measured here yet, so there is no page to write")
     return write_reproduction(gather(settings, cells), out)

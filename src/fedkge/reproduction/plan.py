@@ -11,7 +11,7 @@ from pathlib import Path
 from fedkge.attacks.targets import Design
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
-from fedkge.reproduction.cells import COLUMNS, Key, path_of, read_cell
+from fedkge.reproduction.cells import COLUMNS, Cell, Key, path_of, read_cell
 from fedkge.reproduction.settings import PARTS, Settings, Table
 from fedkge.runs import check
 
@@ -123,6 +123,15 @@ def works(settings: Settings, keys: Iterable[Key]) -> tuple[Work, ...]:
     for key in keys:
         groups.setdefault(_federation(settings, key), []).append(key)
     return tuple(_work(settings, group) for group in groups.values())
+
+
+def measured(settings: Settings, results: Path) -> dict[Key, Cell]:
+    """The cells that are there and were measured with these settings."""
+    return {
+        key: read_cell(path_of(results, key))
+        for work in works(settings, wanted(settings, ["all"]))
+        for key in set(work.keys) - set(work.pending(results))
+    }
 
 
 def _federation(settings: Settings, key: Key) -> Key:
