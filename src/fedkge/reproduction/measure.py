@@ -54,7 +54,7 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     outcomes = attacked(run, work, tell)
     seconds = {"training": round(training, 1), "attacks": round(time.perf_counter() - began, 1)}
     for key in work.keys:
-        number = at.get(key.epsilon, configuration.rounds)
+        number = at.get(key.epsilon, int(run.metrics[-1]["round"]) if run.metrics else configuration.rounds)
         seen: Look = {} if number == 0 else watch.at(number) or look(run)
         spent = spent_after(defences, number) if defences else {}
         cell = _cell(key, number, run, outcomes, seen, seconds, spent=spent, digest=work.digest, command=places.command)
