@@ -1,0 +1,146 @@
+"""The reproduction as one HTML page; with Markdown, JSON and figures in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.report.numbers import short
+from fedkge.report.page import environment
+from fedkge.report.panels import Figures, Panel
+from fedkge.report.reproduction_markdown import duration, markdown_reproduction, named, setting
+from fedkge.report.svg import inline, standalone
+from fedkge.reproduction.cells import read_cells
+from fedkge.reproduction.claims_attacks import CLOSE
+from fedkge.reproduction.document import Reproduction, gather
+from fedkge.reproduction.names import COLUMNS, FAMILIES, data_name, defence_name, model_name
+from fedkge.reproduction.settings import Settings
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+PAGE, TEXT, NUMBERS = "reproduction.html", "reproduction.md", "reproduction.json"
+PICTURES = "figures"
+TONES = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open", "not run yet": "open"}
+
+
+def maybe(value: float | None) -> str:
+    """A share that may not have been measured.
+
+    >>> maybe(None), maybe(0.25)
+    ('not run', '.250')
+    """
+    return "not run" if value is None else short(value)
+
+
+def change(value: float) -> str:
+    """A difference of shares.
+
+    >>> change(0.0123), change(-0.2)
+    ('+.012', '-.200')
+    """
+    return ("+" if value >= 0 else "") + short(value)
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "short": short,
+    "maybe": maybe,
+    "change": change,
+    "data": data_name,
+    "model": model_name,
+    "defence": defence_name,
+    "setting": setting,
+    "family": FAMILIES.__getitem__,
+    "column": COLUMNS.__getitem__,
+}
+
+
+def gather_reproduction(settings: Settings, results: Path) -> Reproduction:
+    """The document of a folder of results."""
+    return gather(settings, read_cells(results))
+
+
+def render_reproduction(document: Reproduction, root: str = "", figures: Mapping[str, Figures] | None = None) -> str:
+    """The page; the same document gives the same bytes. `root` is the way to the repository, empty without one."""
+    from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
+
+    made = environment()
+    made.filters.update(FILTERS)
+    return made.get_template("reproduction.html").render(
+        document=document,
+        counts=document.counts,
+        duration=duration(document.head.hours),
+        figures=draw_reproduction(document) if figures is None else figures,
+        markup=_markup,
+        linked=lambda evidence: linked(evidence, root),
+        named=named,
+        tones=TONES,
+        close=CLOSE,
+        least=min((row.epsilon for row in document.utility.rows if row.epsilon), default=0.0),
+    )
+
+
+def linked(evidence: str, root: str) -> str:
+    """Where evidence is found from the page; empty where it cannot be.
+
+    >>> linked("table-attacks", ""), linked("docs/threat-model.md", ""), linked("docs/threat-model.md", "..")
+    ('#table-attacks', '', '../docs/threat-model.md')
+    """
+    if "/" not in evidence:
+        return f"#{evidence}"
+    return f"{root}/{evidence}" if root else ""
+
+
+def _markup(panel: Panel) -> Markup:
+    """Its texts were escaped by matplotlib, the alternative is by `inline`."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(inline(panel.svg, panel.alt))  # noqa: S704
+
+
+def write_reproduction(document: Reproduction, folder: Path) -> list[Path]:
+    """Write page, Markdown, JSON and figures; give what was written."""
+    from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
+
+    figures, root = draw_reproduction(document), way_to_repository(folder)
+    make_folder(folder / PICTURES)
+    texts: dict[str, str] = {
+        PAGE: render_reproduction(document, root, figures),
+        TEXT: markdown_reproduction(document, figures, pictures=PICTURES, root=root, cells="."),
+        NUMBERS: document.to_json(),
+        **_pictures(figures, PICTURES),
+    }
+    return _written(folder, texts)
+
+
+def write_documentation(document: Reproduction, docs: Path) -> list[Path]:
+    """Write the page of the documentation: Markdown without links that leave it, and its figures."""
+    from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
+
+    figures, pictures = draw_reproduction(document), "images/reproduction"
+    make_folder(docs / pictures)
+    page = markdown_reproduction(document, figures, pictures=pictures, root="", cells="", docs=".")
+    return _written(docs, {TEXT: page, **_pictures(figures, pictures)})
+
+
+def _pictures(figures: Mapping[str, Figures], folder: str) -> dict[str, str]:
+    panels = [panel for part in figures.values() for panel in part.panels]
+    return {f"{folder}/{panel.name}.svg": standalone(panel.svg, panel.alt) for panel in panels}
+
+
+def _written(folder: Path, texts: Mapping[str, Any]) -> list[Path]:
+    paths = []
+    for name, text in texts.items():
+        write_atomically(folder / name, text.encode())
+        paths.append(folder / name)
+    return paths
+
+
+def way_to_repository(folder: Path) -> str:
+    """From a folder inside the repository to its root; empty for a folder that is elsewhere."""
+    root = Path(__file__).parents[3]
+    if not (root / "docs" / "proofs").is_dir() or root not in folder.resolve().parents:
+        return ""
+    return "/".join([".."] * len(folder.resolve().relative_to(root).parts))

@@ -1,0 +1,89 @@
+"""What the paper says about utility against defence, decided by the figure of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedkge.report.numbers import short
+from fedkge.reproduction.cells import Column
+from fedkge.reproduction.claims import Facts, Finding, Rule, Vote, judged
+from fedkge.reproduction.claims_defence import ADAPTIVE, BASELINE, CLEAR, FLAMES, SAME, waiting
+from fedkge.reproduction.figure_tradeoff import Trade
+from fedkge.reproduction.names import BILINEAR, DISTANCE, defence_name, model_name
+
+TRADEOFF = "figure-tradeoff"
+ALL = DISTANCE + BILINEAR
+
+
+def _compared(
+    facts: Facts,
+    column: Column,
+    names: tuple[str, str],
+    decide: Callable[[Trade, Trade], bool],
+    models: tuple[str, ...] = ALL,
+) -> list[Vote]:
+    """One defence against another at every budget; the cells of both that have not been run have no vote yet."""
+    wanted = {model_name(model) for model in models}
+    votes = [vote for vote in waiting(facts, column, *names) if vote.group in wanted]
+    for model in models:
+        others = facts.tradeoff.of(model, column, names[1])
+        for budget, own in facts.tradeoff.of(model, column, names[0]).items():
+            if other := others.get(budget):
+                said = f"MRR {short(own.mrr)}, F1 less by {short(own.decrease)}, against {short(other.mrr)} and"
+                place = f"{model_name(model)}, {defence_name(names[0], budget)}"
+                votes.append(Vote(decide(own, other), f"{place}: {said} {short(other.decrease)}", model_name(model)))
+    return votes
+
+
+def _better(own: Trade, other: Trade) -> bool:
+    return own.mrr > other.mrr and own.decrease >= other.decrease - CLEAR
+
+
+def better_tradeoff(facts: Facts) -> Finding:
+    """Both of the paper's defences against its baseline, at the same budget."""
+    votes = [vote for name in (FLAMES, ADAPTIVE) for vote in _compared(facts, "published", (name, BASELINE), _better)]
+    note = "Better is read as more MRR at a decrease of F1 that is at most .05 smaller than the baseline's."
+    return judged(votes, "places", share=0.75, note=note)
+
+
+def fixed_defends_better(facts: Facts) -> Finding:
+    """DP-FLames takes more from the attacks on distance models."""
+    votes = _compared(
+        facts,
+        "published",
+        (FLAMES, ADAPTIVE),
+        lambda own, other: own.decrease > other.decrease + SAME / 2,
+        DISTANCE,
+    )
+    return judged(votes, "places", share=0.75)
+
+
+def adaptive_should_vary(facts: Facts) -> Finding:
+    """Sound: noise that falls against noise that stays, at the same epsilon."""
+    note = "Both made sound, both sides ranked; falling noise against constant noise at equal epsilon."
+    return judged(_compared(facts, "sound", (ADAPTIVE, FLAMES), _better), "places", share=0.51, note=note)
+
+
+TRADEOFFS = (
+    Rule(
+        "adaptive-noise",
+        "Section 1",
+        "defense mechanisms should adaptively vary in magnitude to achieve a better tradeoff",
+        TRADEOFF,
+        adaptive_should_vary,
+    ),
+    Rule(
+        "better-tradeoff",
+        "Section 5.4",
+        "both DP-FLames and DP-FLames-Adp obtain a better utility-defense tradeoff",
+        TRADEOFF,
+        better_tradeoff,
+    ),
+    Rule(
+        "flames-defends-better",
+        "Section 5.4",
+        "DP-FLames shows a better defense effect on TransE and RotatE",
+        TRADEOFF,
+        fixed_defends_better,
+    ),
+)

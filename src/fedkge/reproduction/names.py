@@ -1,0 +1,55 @@
+"""What people read: data sets, models, defences and attacks by their names in the paper."""
+
+from __future__ import annotations
+
+DATA = {"fb15k-237": "FB15k-237", "nell-995": "NELL-995"}
+MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
+DEFENCES = {
+    "none": "no defence",
+    "dpsgd": "baseline (DPSGD)",
+    "dp-flames": "DP-FLames",
+    "dp-flames-adaptive": "DP-FLames-Adp",
+    "dp-flames-untested": "DP-FLames, half the tests pass",
+    "recommended": "recommended (ours)",
+}
+FAMILIES = {"si": "SI", "cip": "CIP", "cia": "CIA", "ours": "ours"}
+COLUMNS = {"published": "as published", "sound": "sound"}
+DISTANCE, BILINEAR = ("transe", "rotate"), ("distmult", "complex")
+
+
+def data_name(name: str) -> str:
+    """A data set as people write it.
+
+    >>> data_name("nell-995"), data_name("my-own")
+    ('NELL-995', 'my-own')
+    """
+    return DATA.get(name, name)
+
+
+def model_name(name: str) -> str:
+    """A model as people write it.
+
+    >>> model_name("complex")
+    'ComplEx'
+    """
+    return MODELS.get(name, name)
+
+
+def defence_name(name: str, epsilon: float = 0.0) -> str:
+    """A defence as the paper calls it, with its budget.
+
+    >>> defence_name("dp-flames-adaptive", 16.0), defence_name("none")
+    ('DP-FLames-Adp, ε 16', 'no defence')
+    """
+    return DEFENCES.get(name, name) + (f", ε {epsilon:g}" if epsilon else "")
+
+
+def listed(words: list[str] | tuple[str, ...]) -> str:
+    """Words in a sentence.
+
+    >>> listed(["SI", "CIP", "CIA"]), listed(["SI"]), listed([])
+    ('SI, CIP and CIA', 'SI', 'none')
+    """
+    if not words:
+        return "none"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
