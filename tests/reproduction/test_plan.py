@@ -116,7 +116,10 @@ def test_the_papers_formulas_stand_beside_no_guarantee(settings: Settings) -> No
     (work,) = works(settings, wanted(settings, ["demo.transe.published.dpsgd.e2.s3"]))
     spent = spent_after(defences_of(shards_for(work).graphs, work.configuration), 2)
     assert spent["sound"] is None
-    assert (spent["published"] or 0) >= (spent["published, all orders"] or 0) > 0
+    assert spent["published"] is None, "at a rate this high the paper's lemma allows no order at all"
+    assert (spent["published, all orders"] or 0) > 0
+    defences = defences_of(shards_for(work).graphs, work.configuration.model_copy(update={"public_triples": 90_000}))
+    assert (spent_after(defences, 2)["published"] or 0) > (spent_after(defences, 2)["published, all orders"] or 9)
 
 
 @pytest.mark.skipif(not PAPER.exists(), reason="the paper is not beside the repository")

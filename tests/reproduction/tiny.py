@@ -38,6 +38,7 @@ noise = 1.0
 rounds = 3
 local-epochs = 1
 batch-size = 16
+test-failure = 1e-8
 
 [sound.none]
 canaries = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from math import isfinite
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.ledger import Ledger
@@ -64,10 +65,12 @@ def counting(options: Configuration) -> Accountant:
 
 
 def spent_after(defences: Sequence[Defence], rounds: int) -> Mapping[str, float | None]:
-    """Epsilon by the accountant that holds, and by the paper's formulas within the orders that its lemma allows."""
+    """Epsilon by the accountant that holds, and by the paper's formulas: within the orders that its lemma allows (None
+    where it allows none), and at all orders.
+    """
     options = defences[0].options
     if accountant_of(options) != "published":
         return {"sound": epsilon_after(defences, rounds, make_accountant(options.accountant))}
     strict = epsilon_after(defences, rounds, PublishedAccountant())
     loose = epsilon_after(defences, rounds, counting(options))
-    return {"sound": None, "published": strict, "published, all orders": loose}
+    return {"sound": None, "published": strict if isfinite(strict) else None, "published, all orders": loose}
