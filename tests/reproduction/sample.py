@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,9 @@ def metrics(mrr: float) -> dict[str, dict[str, float]]:
     """As `watching.look` keeps them."""
     sides = {"tail": mrr, "head": mrr / 2, "both": 0.75 * mrr}
     names = {"mrr": 1.0, "hits_at_1": 0.7, "hits_at_10": 1.6}
-    found = {f"{side}.{name}": round(value * times, 5) for side, value in sides.items() for name, times in names.items()}
+    found = {
+        f"{side}.{name}": round(value * times, 5) for side, value in sides.items() for name, times in names.items()
+    }
     return {"all": found, "seen": found}
 
 
@@ -102,6 +104,49 @@ def grid(settings: Settings = FULL) -> dict[Key, Cell]:
     return {key: cell(key, settings) for key in wanted(settings, ["all"])}
 
 
-def changed(cells: Mapping[Key, Cell], wanted_keys: Any, **values: Any) -> dict[Key, Cell]:
-    """The grid with some cells changed: those for which `wanted_keys(key)` is true."""
-    return {key: replace(one, **values) if wanted_keys(key) else one for key, one in cells.items()}
+Change = Callable[[dict[Key, Cell]], dict[Key, Cell]]
+
+
+def ranks(mrr: float, column: str, *defences: str) -> Change:
+    """These cells rank like this."""
+    return lambda cells: {
+        key: replace(one, utility=metrics(mrr)) if (key.column, key.defence in defences) == (column, True) else one
+        for key, one in cells.items()
+    }
+
+
+def struck(
+    family: str,
+    f1: float,
+    auc: float | None = None,
+    *,
+    models: tuple[str, ...] = ("transe", "rotate", "distmult", "complex"),
+    defences: tuple[str, ...] = ("none",),
+    rounds: tuple[int, ...] = (5, 10, 15, 20),
+) -> Change:
+    """This attack succeeds like this in these cells."""
+
+    def entry(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        ours = families(FULL)[family]
+        if one["attack"] not in ours or one["round"] not in rounds:
+            return one
+        place = (one["attack"], one["adversary"], one["design"], one["round"])
+        return attack(*place, f1, f1 if auc is None else auc, "roc" in one)
+
+    return lambda cells: {
+        key: replace(one, attacks=tuple(map(entry, one.attacks)))
+        if key.model in models and key.defence in defences
+        else one
+        for key, one in cells.items()
+    }
+
+
+def all_of(*changes: Change) -> Change:
+    """One after another."""
+
+    def change(cells: dict[Key, Cell]) -> dict[Key, Cell]:
+        for one in changes:
+            cells = one(cells)
+        return cells
+
+    return change

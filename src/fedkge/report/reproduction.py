@@ -10,7 +10,7 @@ from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.report.numbers import short
 from fedkge.report.page import environment
 from fedkge.report.panels import Figures, Panel
-from fedkge.report.reproduction_markdown import duration, markdown_reproduction, named, setting
+from fedkge.report.reproduction_markdown import duration, markdown_reproduction, named, setting, tally
 from fedkge.report.svg import inline, standalone
 from fedkge.reproduction.cells import read_cells
 from fedkge.reproduction.claims_attacks import CLOSE
@@ -71,6 +71,7 @@ def render_reproduction(document: Reproduction, root: str = "", figures: Mapping
     return made.get_template("reproduction.html").render(
         document=document,
         counts=document.counts,
+        tally=tally(document),
         duration=duration(document.head.hours),
         figures=draw_reproduction(document) if figures is None else figures,
         markup=_markup,

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THREE = ("si", "cip", "cia")
-STYLES = {name: (SERIES[place], marker) for place, (name, marker) in enumerate(zip(THREE, "os^", strict=True))}
+STYLES: dict[str, Style] = {
+    "si": {"color": SERIES[0], "marker": "o", "linestyle": DASHES[0]},
+    "cip": {"color": SERIES[1], "marker": "s", "linestyle": DASHES[1]},
+    "cia": {"color": SERIES[2], "marker": "^", "linestyle": DASHES[3]},
+}
 DEFENDED = {
     "dpsgd": (SERIES[0], "o"),
     "dp-flames": (SERIES[1], "s"),
@@ -64,9 +68,7 @@ def draw_rounds(document: Reproduction) -> Figures:
             panels.append(_by_round(f"rounds-{model}-{column}", column, lines))
             panels.append(_roc(f"roc-{model}-{column}", column, [one for one in curves if one.column == column]))
         groups.append(Group(f"{model_name(model)} on {data_name(data)}", tuple(panels)))
-    entries: list[Entry] = [
-        (FAMILIES[name], {"color": color, "marker": mark}) for name, (color, mark) in STYLES.items()
-    ]
+    entries: list[Entry] = [(FAMILIES[name], style) for name, style in STYLES.items()]
     entries.append(("the form as the paper prints it", {"color": MUTED, "linestyle": DOTTED, "marker": "."}))
     entries += [FLOOR_ENTRY, ("guessing (ROC)", {"color": MUTED, "linestyle": ":"})]
     return Figures(legend("rounds-legend", entries), tuple(groups))
@@ -82,9 +84,8 @@ def _by_round(name: str, column: Column, lines: Sequence[Series]) -> Panel:
 
         floor_line(axes)
         for one in lines:
-            color, mark = STYLES[one.family]
-            shape: Style = {"linestyle": DOTTED, "marker": "."} if one.printed else {"marker": mark}
-            axes.plot(one.rounds, values(one), color=color, markersize=4, linewidth=1.4, **shape)
+            style = STYLES[one.family] | ({"linestyle": DOTTED, "marker": "."} if one.printed else {})
+            axes.plot(one.rounds, values(one), markersize=4, linewidth=1.4, **style)
         shown = [value for one in lines for value in values(one) if not math.isnan(value)]
         axes.set_ylim(min([0.64, *(value - 0.03 for value in shown)]), 1.02)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -102,9 +103,8 @@ def _by_round(name: str, column: Column, lines: Sequence[Series]) -> Panel:
 def _roc(name: str, column: Column, curves: Sequence[Roc]) -> Panel:
     def paint(axes: Axes) -> None:
         axes.plot([0, 1], [0, 1], color=MUTED, linestyle=":", linewidth=1)
-        for place, one in enumerate(curves):
-            color, _ = STYLES[one.family]
-            axes.plot(one.curve.fpr, one.curve.tpr, color=color, linestyle=DASHES[place], linewidth=1.5)
+        for one in curves:
+            axes.plot(one.curve.fpr, one.curve.tpr, linewidth=1.5, **STYLES[one.family] | {"marker": ""})
         axes.set(xlim=(-0.01, 1), ylim=(0, 1.02))
 
     which = "best round" if column == "published" else "last round"
@@ -122,8 +122,10 @@ def draw_defence(document: Reproduction) -> Figures:
             own = [p for p in points if (p.column, p.data, p.model) == (column, data, model)]
             if not any(point.epsilon for point in own):
                 continue
+            values = [point.f1 for point in own if point.f1 is not None]
+            limits = (min([0.64, *(value - 0.03 for value in values)]), max([0.8, *(value + 0.03 for value in values)]))
             panels = [
-                _after_defence(f"defence-{model}-{column}-{family}", family, found, _unused(document))
+                _after_defence(f"defence-{model}-{column}-{family}", family, found, _unused(document), limits)
                 for family in THREE
                 if (found := [point for point in own if point.family == family])
             ]
@@ -147,7 +149,9 @@ def _unused(document: Reproduction) -> set[Place]:
     return {_place(cell) for cell in document.defence.cells if not cell.exhausted}
 
 
-def _after_defence(name: str, family: str, points: Sequence[Struck], unused: set[Place]) -> Panel:
+def _after_defence(
+    name: str, family: str, points: Sequence[Struck], unused: set[Place], limits: tuple[float, float]
+) -> Panel:
     lines = {
         defence: sorted(
             (p.epsilon, p.f1, _place(p) in unused) for p in points if p.defence == defence and p.f1 is not None
@@ -169,8 +173,7 @@ def _after_defence(name: str, family: str, points: Sequence[Struck], unused: set
                 spots = [at for at, _ in some], [value for _, value in some]
                 axes.plot(*spots, color=color, marker=mark, markersize=5, linestyle="none", **face)
         _budget_axis(axes, [p.epsilon for p in points if p.epsilon])
-        values = [p.f1 for p in points if p.f1 is not None]
-        axes.set_ylim(min([0.64, *(value - 0.03 for value in values)]), max([0.8, *(value + 0.03 for value in values)]))
+        axes.set_ylim(*limits)
 
     said = "; ".join(
         f"{DEFENCES[defence]}: " + ", ".join(f"ε {at:g} {short(value)}" for at, value, _ in line)

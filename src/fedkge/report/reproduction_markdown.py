@@ -63,6 +63,12 @@ def duration(hours: float) -> str:
     return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
 
 
+def tally(document: Reproduction) -> str:
+    """How many claims have which answer."""
+    words = {"holds": "hold", "does not hold": "do not hold", "not run yet": "are not run yet"}
+    return ", ".join(f"{count} {words.get(answer, answer)}" for answer, count in document.counts.items() if count)
+
+
 def setting(name: str) -> str:
     """A setting as the paper calls it.
 
@@ -105,7 +111,7 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence
 
 
 def _head(document: Reproduction) -> list[str]:
-    head, counts = document.head, document.counts
+    head = document.head
     lines = [
         "# The paper reproduced",
         "",
@@ -119,12 +125,11 @@ def _head(document: Reproduction) -> list[str]:
             "decides nothing about the paper; `fedkge reproduce all --full` does.",
             "",
         ]
-    said = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count)
     return [
         *lines,
         f"{head.there} of {head.wanted} cells, {head.federations} federations, {duration(head.hours)} of computation; "
         f"seeds {', '.join(map(str, head.seeds))}; fedkge {', '.join(head.versions) or head.version}.",
-        f"Of {len(document.claims)} claims: {said} ([all of them](#every-claim-of-the-paper)).",
+        f"Of {len(document.claims)} claims {tally(document)} ([all of them](#every-claim-of-the-paper)).",
         "",
         "**As published**: batch 64, the paper's mechanism, accountant and constants; tails alone, of names that were "
         "trained on; an attack's best round, threshold chosen on the targets. None of it has a privacy guarantee. "

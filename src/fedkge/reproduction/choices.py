@@ -8,6 +8,10 @@ from fedkge.reproduction.names import model_name
 from fedkge.reproduction.settings import Settings
 
 
+def _rounds(number: int) -> str:
+    return f"{number} round{'s' if number != 1 else ''}"
+
+
 def _attack_choices(settings: Settings) -> tuple[str, ...]:
     published, attacks = settings.federations["published"], settings.part("table-attacks")["attacks"]
     undefended, everything = published["none"], settings.federations["all"]
@@ -21,7 +25,7 @@ def _attack_choices(settings: Settings) -> tuple[str, ...]:
         "trained on), both ends in the overlap of adversary and victim. Real triples against held-out real ones "
         "stand beside them.",
         f"CIA's targets at once and its waiting time are not printed: groups of {attacks['cia-group-size']}, "
-        f"{attacks['cia-waiting-rounds']} rounds of waiting, played every {attacks['cia-every']} rounds; the other "
+        f"{_rounds(attacks['cia-waiting-rounds'])} of waiting, played every {attacks['cia-every']} rounds; the other "
         f"attacks every {attacks['every']}.",
         "Forms: the one ending in -published is the paper's formula; the others are repairs of ours, and the best of "
         "them was chosen with the answers at hand, so read it as the best that was found. Intervals are not "
@@ -59,7 +63,7 @@ def _defence_choices(settings: Settings) -> tuple[str, ...]:
     attacks = settings.part("figure-defence")["attacks"]
     return (
         f"The paper prints the figure without numbers. Attacks are played at the round where a budget ends; CIA waits "
-        f"{attacks['cia-waiting-rounds']} rounds.",
+        f"{_rounds(attacks['cia-waiting-rounds'])}.",
         "As published: highest F1 of any form, threshold chosen on the targets. Sound: the form with the highest AUC, "
         "its F1 at a calibrated threshold, which may lie below the floor.",
         "SI as printed, by clusters, is not played here: it stays at the floor without a defence.",

@@ -183,7 +183,7 @@ DEFENCE = (
     Rule(
         "test-may-fail",
         "Section 4.2",
-        "there is a probability that the test in PTR fails (and else it selects the active rows)",
+        "the test in PTR may fail with a probability; else it releases the active rows",
         "table-utility",
         test_passes,
     ),

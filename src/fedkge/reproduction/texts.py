@@ -128,7 +128,13 @@ def _defence(facts: Facts) -> tuple[str, ...]:
 
 def _tradeoff(facts: Facts) -> tuple[str, ...]:
     defended = [point for point in facts.tradeoff.points if point.epsilon]
-    return (f"{len(defended)} defended points; right is useful, up is private.",) if defended else ()
+    said = [f"{len(defended)} defended points; right is useful, up is private."] if defended else []
+    for one in facts.tradeoff.controls:
+        own = [point for point in defended if (point.data, point.column) == (one.data, "sound")]
+        if own and one.sound and one.name == PRIVATE_POPULARITY:
+            right = sum(point.mrr > one.sound.both.value for point in own)
+            said.append(f"{right} of {len(own)} sound points lie right of counting with noise for ε 1.")
+    return tuple(said)
 
 
 SUMMARIES: dict[str, Callable[[Facts], tuple[str, ...]]] = {
