@@ -126,6 +126,23 @@ def test_an_interrupted_measurement_goes_on_and_ends_the_same(
     }
 
 
+def test_what_was_attacked_is_not_attacked_again(settings: Settings, places: Places) -> None:
+    work = work_of(settings, "demo.transe.published.none.s3")
+
+    def interrupt(what: str, _: float) -> None:
+        if what.startswith("cia"):
+            raise PlugError
+
+    with pytest.raises(PlugError):
+        measure(work, places, interrupt)
+    told: list[str] = []
+    measure(work, places, lambda what, _: told.append(what))
+    assert any(what.startswith("cia") for what in told)
+    assert not any(what.startswith("cip") for what in told)
+    cell = read_cell(path_of(places.results, work.keys[0]))
+    assert {"cip", "cia", "si-published"} <= {one["attack"] for one in cell.attacks}
+
+
 def facts(cell: Cell) -> tuple[object, ...]:
     return cell.round, cell.utility, cell.attacks, cell.spent, cell.digest
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_
 from fedkge.attacks.outcomes import best_round, grouped
 from fedkge.configuration import Configuration
 from fedkge.federation.run import Run, RunDirectory
+from fedkge.federation.storage import write_atomically
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
@@ -101,18 +104,31 @@ def attacked(run: Run, work: Work, tell: Tell) -> list[Outcome]:
     found: list[Outcome] = []
     for names, every in ((passive, options.every), (last, run.configuration.rounds), (active, options.cia_every)):
         if names:
-            found += run_attacks(
-                run,
-                AttackPlan(
-                    attacks=names,
-                    designs=options.designs if names != active else ("C",),
-                    every=every,
-                    fewer=True,
-                    cia=CIA(group_size=options.group_size, waiting_rounds=options.waiting_rounds),
-                ),
-                lambda label, done, total: tell(label, 1.0 if not total else done / total),
+            plan = AttackPlan(
+                attacks=names,
+                designs=options.designs if names != active else ("C",),
+                every=every,
+                fewer=True,
+                cia=CIA(group_size=options.group_size, waiting_rounds=options.waiting_rounds),
             )
+            found += kept_or_run(run, plan, tell)
     return found
+
+
+def kept_or_run(run: Run, plan: AttackPlan, tell: Tell) -> list[Outcome]:
+    """The outcomes of a plan; from the run directory if it was carried out before: nothing is attacked twice."""
+    path = outcomes_path(run, plan)
+    if path.exists():
+        return [Outcome(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    found = run_attacks(run, plan, lambda label, done, total: tell(label, 1.0 if not total else done / total))
+    write_atomically(path, json.dumps([asdict(one) for one in found]).encode())
+    return found
+
+
+def outcomes_path(run: Run, plan: AttackPlan) -> Path:
+    """Where the outcomes of a plan are kept until the run directory goes."""
+    digest = hashlib.sha256(json.dumps(asdict(plan), sort_keys=True).encode()).hexdigest()[:16]
+    return (run.directory or Path()) / f"outcomes-{digest}.json"
 
 
 def _cell(
