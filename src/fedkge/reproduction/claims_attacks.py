@@ -8,13 +8,13 @@ from typing import Literal
 from fedkge.report.numbers import short
 from fedkge.reproduction.claims import Facts, Finding, Rule, Vote, judged, untested
 from fedkge.reproduction.names import BILINEAR, DISTANCE, FAMILIES, data_name, listed, model_name
-from fedkge.reproduction.points import LOW_FPR, OURS, Point
+from fedkge.reproduction.points import FLOOR, LOW_FPR, OURS, Point
 from fedkge.reproduction.table_attacks import AttackRow
 
 CHANCE = 0.5
 CLOSE = 0.02
 """F1 that differ by less are called the same: about the standard error with 1,000 targets."""
-GOOD = 0.75
+GOOD, CLEAR = 0.75, 0.05
 TABLE = "table-attacks"
 THREE = ("si", "cip", "cia")
 
@@ -167,10 +167,14 @@ def server_only_distance(facts: Facts) -> Finding:
 
 
 def _printed_form(family: str, facts: Facts, note: str) -> Finding:
-    votes = _on_points(
-        facts, family, "printed", lambda point: (_above_chance(point), f"{_auc(point)}, F1 {short(point.best_f1)}")
-    )
-    return judged(votes, "federations", share=0.5, note=note)
+    """Works if it is clearly ahead of calling every target a member, in at least half of the federations."""
+
+    def decide(point: Point) -> tuple[bool, str]:
+        works = _above_chance(point) and point.best_f1 >= FLOOR + CLEAR
+        return works, f"F1 {short(point.best_f1)}, {_auc(point)}"
+
+    votes = _on_points(facts, family, "printed", decide)
+    return judged(votes, "federations", share=0.5, note=f"To work is read as an F1 of .717 or more. {note}".strip())
 
 
 def clusters(facts: Facts) -> Finding:

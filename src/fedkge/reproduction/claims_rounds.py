@@ -54,7 +54,7 @@ def active_peaks_early(facts: Facts) -> Finding:
         return untested(
             f"CIA was played at one round alone here ({_course(played[0])}).", "CIA was played at one round"
         )
-    votes = _over_rounds(facts, ("cia",), 2, lambda f1: max(f1) == f1[0] > f1[-1])
+    votes = _over_rounds(facts, ("cia",), 2, lambda f1: max(f1) == f1[0] > f1[-1] + CLOSE / 2)
     return judged(votes, "curves", note="CIA trains on forks of the federation and is played at few rounds.")
 
 
