@@ -227,6 +227,16 @@ def _counting(document: Reproduction, data: str, column: Column) -> list[tuple[s
     return found
 
 
+def _budgets(line: Sequence[Trade]) -> list[tuple[tuple[float, float], str]]:
+    """Where the line begins and ends, and with which budgets; several budgets may show the same model."""
+    spots: dict[tuple[float, float], list[float]] = {}
+    for point in line:
+        spots.setdefault((point.mrr, point.decrease), []).append(point.epsilon)
+    found = list(spots.items())
+    ends = found if len(found) < 2 else [found[0], found[-1]]
+    return [(spot, f"{min(some):g}" + (f" to {max(some):g}" if len(some) > 1 else "")) for spot, some in ends]
+
+
 def _trade(name: str, column: Column, points: Sequence[Trade], counting: Sequence[tuple[str, float]]) -> Panel:
     def paint(axes: Axes) -> None:
         for control, value in counting:
@@ -236,8 +246,8 @@ def _trade(name: str, column: Column, points: Sequence[Trade], counting: Sequenc
             axes.plot(
                 [p.mrr for p in line], [p.decrease for p in line], color=color, marker=mark, markersize=5, linewidth=0.7
             )
-            for point in line[:: max(1, len(line) - 1)]:
-                axes.annotate(f"{point.epsilon:g}", (point.mrr, point.decrease), (4, 4), textcoords="offset points")
+            for spot, text in _budgets(line):
+                axes.annotate(text, spot, (4, 4), textcoords="offset points")
         for point in points:
             if point.defence == UNDEFENDED:
                 axes.plot([point.mrr], [point.decrease], color=INK, marker="*", markersize=10, linestyle="none")
