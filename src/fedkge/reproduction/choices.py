@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedkge.report.numbers import small
 from fedkge.reproduction.names import model_name
 from fedkge.reproduction.settings import Settings
 
@@ -50,7 +51,7 @@ def _utility_choices(settings: Settings) -> tuple[str, ...]:
         *([] if settings.quick else [SPLIT]),
         "The paper's ε is by its own formulas, for a mechanism that trains relations without noise; the recommended "
         "defence pays for relations too, and for every step. The same number is not the same promise.",
-        f"The failure probability of the test is not printed: {published['dp-flames']['test-failure']:g}.",
+        f"The failure probability of the test is not printed: {small(published['dp-flames']['test-failure'])}.",
         "“Half the tests pass” is not in the paper: it shows what the selection would do if its test let steps "
         "through. Its ε means nothing.",
         f"Intervals are 95 % over {len(settings.seeds)} seeds where several were run, else there is one seed."

@@ -37,7 +37,8 @@ _TEXTS: tuple[tuple[str, str, str, Answer, str, str], ...] = (
         "the first rigorous differentially private FKGE mechanism",
         FAILS,
         "Relation embeddings are trained on raw gradients and shape every later upload, so the printed mechanism "
-        "has no guarantee at any epsilon; an audit told 200 of 200 canaries apart at an accounted epsilon of 0.",
+        "has no guarantee at any epsilon; an adversary who sees the iterates told 200 of 200 canaries "
+        "apart at an accounted epsilon of 0.",
         PUBLISHED,
     ),
     (
