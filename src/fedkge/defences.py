@@ -36,7 +36,7 @@ DEFENCES: dict[str, Options] = {
         "learning-rate": 300.0,
         "noise-step": 0.025,
         "clip": 0.5,
-        "count-share": 0.625,
+        "count-share": 0.75,
     },
 }
 """SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes with the batch:

@@ -117,7 +117,7 @@ def _event(event: Event) -> Any:
 
 
 def response_divergence(loss: float, order: float) -> float:
-    """The divergence of a randomised response with odds exp(loss): of a count that changes by one (docs/proofs/counts.md).
+    """Of a randomised response with odds exp(loss), which a count that changes by one is (docs/proofs/counts.md).
 
     >>> round(response_divergence(1.0, 1e6), 3)
     1.0
