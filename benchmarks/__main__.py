@@ -13,6 +13,7 @@ BENCHMARKS = {
     "parallel": "a federation of three clients on two cores against one",
     "utility": "`central` and `federated`: how well the four models rank on FB15k-237 (about an hour)",
     "defence": "every defence at every budget: utility beside the controls, and all attacks (hours; resumable)",
+    "frontier": "`recommended` over data sets, models, budgets and seeds, beside counting (hours; resumable)",
     "attacks": "all attacks on undefended federations, beside the paper's Table 1 (about an hour)",
     "attack_speed": "how long all attacks take on a 20-round transcript of FB15k-237, and SI's memory",
     "private_step": "a private step against the same step without privacy, and against Opacus",

@@ -122,6 +122,16 @@ class Configuration(BaseModel):
     noise_decay: float = Field(0.95, gt=0, le=1, description="Factor by which the noise falls (eta).")
     least_gain: float = Field(1e-3, ge=0, description="Schedule `validation`: MRR gain below which it falls (Delta).")
     public_validation: str = Field("", description="Schedule `validation`: graph whose public triples are ranked.")
+    count_share: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Share of epsilon that pays for noisy counts, whose popularity is added to scores; 0: none.",
+    )
+    count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
+    count_weight: float = Field(
+        1.0, gt=0, description="Weight of the counts' log-probability beside the model's score."
+    )
     public_triples: int = Field(
         0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
     )

@@ -36,20 +36,33 @@ DEFENCES: dict[str, Options] = {
         "learning-rate": 300.0,
         "noise-step": 0.025,
         "clip": 0.5,
+        "count-share": 0.75,
     },
 }
 """SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes with the batch:
 a triple moves its rows by at most rate times clip over batch, here 0.01; where a small budget needs much noise, less.
 """
 
-_BILINEAR: Options = {"normalise": True, "learning-rate": 150.0, "noise-step": 0.012, "margin": 0.1}
+_BILINEAR: Options = {
+    "normalise": True,
+    "learning-rate": 150.0,
+    "noise-step": 0.012,
+    "margin": 0.1,
+    "count-weight": 2.0,
+}
 """Bilinear gradients start near 0.02, far below any clip, so they are stretched to it; short start values keep rows
 that nothing has taught out of the way of an inner product.
 """
 
 _BY_MODEL: dict[tuple[str, str], Options] = {
-    ("recommended", "transe"): {"norm": 2, "margin": 4.0},
-    ("recommended", "rotate"): {"margin": 4.0, "normalise": True, "learning-rate": 100.0, "noise-step": 0.008},
+    ("recommended", "transe"): {"norm": 2, "margin": 4.0, "count-weight": 4.0},
+    ("recommended", "rotate"): {
+        "margin": 4.0,
+        "normalise": True,
+        "learning-rate": 100.0,
+        "noise-step": 0.008,
+        "count-weight": 4.0,
+    },
     ("recommended", "distmult"): _BILINEAR,
     ("recommended", "complex"): _BILINEAR,
 }
@@ -69,4 +82,7 @@ def with_defence(values: Options) -> dict[str, Any]:
     asked = values.get("epsilon") is not None or values.get("noise") is not None
     name = values.get("defence") or ("recommended" if asked else "none")
     model = str(values.get("model", "transe"))
-    return {**look_up(DEFENCES, name, "defence"), **_BY_MODEL.get((name, model), {}), **values, "defence": name}
+    chosen = {**look_up(DEFENCES, name, "defence"), **_BY_MODEL.get((name, model), {})}
+    if values.get("epsilon") is None:
+        chosen.pop("count-share", None)  # counts are paid with a share of the budget, and there is none
+    return {**chosen, **values, "defence": name}

@@ -22,7 +22,16 @@ from fedkge.accounting.accountants import check_delta, merged
 from fedkge.accounting.failures import failure_mass
 from fedkge.accounting.privacy_profiles import sampled_gaussian_distribution, sampled_test_distribution
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, Event, Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.mechanisms.events import (
+    Charge,
+    Event,
+    Gaussian,
+    Geometric,
+    PublishedTest,
+    SampledGaussian,
+    SampledPair,
+    SampledTest,
+)
 
 Distribution: TypeAlias = Any
 """A PrivacyLossDistribution of dp-accounting, which carries no types."""
@@ -116,17 +125,23 @@ def _multiplier(event: Event) -> float:
         return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
+    if isinstance(event, Geometric):
+        raise ConfigurationError("geometric noise has no Gaussian that stands for it")
     return event.multiplier
 
 
 def _span(event: Event) -> float:
     """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
+    if isinstance(event, Geometric):
+        return 2 / event.scale
     noise = _multiplier(event)
     return TAIL_DEVIATIONS / noise + 0.5 / noise**2
 
 
 def _typical_loss(charge: Charge) -> float:
     """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
+    if isinstance(charge.event, Geometric):
+        return charge.steps * 2 / charge.event.scale * math.tanh(0.5 / charge.event.scale)
     rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
     sampled = rate**2 * math.expm1(min(noise**-2, 50.0))
     return charge.steps * min(sampled, rate * 0.5 / noise**2)
@@ -139,6 +154,10 @@ def distribution(event: Event, interval: float) -> Distribution:
         return privacy_loss_distribution.from_gaussian_mechanism(
             event.multiplier, value_discretization_interval=interval
         )
+    if isinstance(event, Geometric):  # two counts change by one each
+        return privacy_loss_distribution.from_discrete_laplace_mechanism(
+            1 / event.scale, sensitivity=1, value_discretization_interval=interval
+        ).self_compose(2)
     if isinstance(event, SampledGaussian | SampledPair):
         return sampled_gaussian_distribution(event.multiplier, event.rate, interval)
     if isinstance(event, SampledTest):

@@ -22,7 +22,16 @@ from scipy.special import gammaln, logsumexp
 from fedkge.accounting.accountants import check_delta, merged
 from fedkge.accounting.failures import failure_mass
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, Event, Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.mechanisms.events import (
+    Charge,
+    Event,
+    Gaussian,
+    Geometric,
+    PublishedTest,
+    SampledGaussian,
+    SampledPair,
+    SampledTest,
+)
 
 Curve = NDArray[np.float64]
 
@@ -74,6 +83,8 @@ def curve(event: Event) -> Curve:
     """The Renyi divergence of one step, at each of `ORDERS`."""
     if isinstance(event, PublishedTest):
         return np.full(len(ORDERS), np.inf)
+    if isinstance(event, Geometric):
+        return np.array([2 * response_divergence(1 / event.scale, order) for order in ORDERS])
     if isinstance(event, SampledTest):
         return np.array([sampled_divergence(event.rate, concentration(event), order) for order in ORDERS])
     with _without_warnings():
@@ -103,6 +114,17 @@ def _event(event: Event) -> Any:
         both = [dp_event.GaussianDpEvent(float(noise)) for noise in (event.selection, event.gradient)]
         return dp_event.PoissonSampledDpEvent(float(event.rate), dp_event.ComposedDpEvent(both))
     raise ConfigurationError(f"expected an event with a Renyi curve, got {event}")
+
+
+def response_divergence(loss: float, order: float) -> float:
+    """Of a randomised response with odds exp(loss), which a count that changes by one is (docs/proofs/counts.md).
+
+    >>> round(response_divergence(1.0, 1e6), 3)
+    1.0
+    """
+    right = -math.log1p(math.exp(-loss))  # log of the chance to answer right; a wrong answer has `loss` less
+    terms = (right + (order - 1) * loss, right - loss - (order - 1) * loss)
+    return float(np.logaddexp(*terms)) / (order - 1)
 
 
 def concentration(event: SampledTest) -> float:

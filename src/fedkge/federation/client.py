@@ -37,8 +37,12 @@ from fedkge.graph import Graph
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions, batches
+from fedkge.prior.released import ReleasedCounts
 
 Advance = Callable[[int], None]
+
+COUNTS = "counts/"
+"""What the names of noisy counts begin with in a client's file: their lengths are no part of its shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,11 @@ class Client:
         """The propose-test-release tests made and passed so far; empty where the defence makes none."""
         return self._defended.tests if self._defended else {}
 
+    @property
+    def counts(self) -> ReleasedCounts | None:
+        """The noisy counts of this client's defence, once they are drawn; no message carries them."""
+        return self._defended.counts if self._defended else None
+
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
         if isinstance(request, Hello):
@@ -190,7 +199,7 @@ class Client:
 
     def _train_or_undo(self, request: Fit, digest: str) -> None:
         own = {name: array.copy() for name, array in self._lasting().items() if name not in _sent(request)}
-        steps, before = self._trainer.steps, self._state
+        steps, before, counts = self._trainer.steps, self._state, self.counts
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
@@ -201,6 +210,8 @@ class Client:
         except BaseException:
             self._trainer, self._defended = self._new_trainer()
             self._fill(own)
+            if self._defended:
+                self._defended.counts = counts
             self._trainer.steps, self._state = steps, replace(before, began_from="")
             raise
 
@@ -280,10 +291,16 @@ class Client:
     def save(self) -> None:
         """Put the state on disk, if this client has a folder."""
         if self._path:
-            save_tensors(self._path, self._lasting(), {**asdict(self._state), "steps": self._trainer.steps})
+            counts = {f"{COUNTS}{key}": array for key, array in (self.counts.arrays() if self.counts else {}).items()}
+            facts = {**asdict(self._state), "steps": self._trainer.steps}
+            save_tensors(self._path, {**self._lasting(), **counts}, facts)
 
     def _load(self, path: Path) -> None:
-        tensors, facts = load_tensors(path)
+        saved, facts = load_tensors(path)
+        counts = {name.removeprefix(COUNTS): array for name, array in saved.items() if name.startswith(COUNTS)}
+        tensors = {name: array for name, array in saved.items() if not name.startswith(COUNTS)}
+        if self._defended and counts:
+            self._defended.counts = ReleasedCounts.of_arrays(counts)
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.dense_published import DensePublished
-from fedkge.mechanisms.events import Charge
+from fedkge.mechanisms.events import Charge, Geometric
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.gaps import candidates
 from fedkge.mechanisms.noise import NoiseSource
@@ -30,10 +30,13 @@ from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, Schedule
 from fedkge.mechanisms.selection import Selection
+from fedkge.prior.released import CountPlan
 from fedkge.registry import look_up
 
 SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two digits"
 SIZE_IS_PRIVATE = "add or remove one triple"
+PROFILE_PART = 5 / 6
+"""Of what counts cost: types are found in the profile, so its noise hurts twice."""
 VALIDATED = "validation every"
 """The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
@@ -100,6 +103,19 @@ class Defence:
         """The multiplier of the one histogram of `fest`."""
         return float(self.noise / self.options.selection_share**0.5)
 
+    @property
+    def counts(self) -> CountPlan | None:
+        """How the client counts once, before its first step; None if it does not.
+
+        A part of the share pays for the profile, the rest for the typed table; a triple changes two cells of each. The
+        pooled baseline does not count: a count of all graphs is no part of one client's model.
+        """
+        options = self.options
+        if not options.count_share or options.epsilon is None or options.strategy == "pooled":
+            return None
+        paid = options.count_share * options.epsilon
+        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
+
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
         """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
         keep = max(1, round(self.options.selection_rows * self.entities))
@@ -108,8 +124,14 @@ class Defence:
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
         """What a round with this noise costs; the first one that a client trains also pays for what is chosen once."""
         plan = self.plan(noise)
-        once = plan.selection.histogram_event() if first and isinstance(plan.selection, Fest) else None
-        return (*([Charge(once)] if once else []), plan.charge(self.steps))
+        return (*(self._once(plan.selection) if first else ()), plan.charge(self.steps))
+
+    def _once(self, selection: Selection) -> Iterator[Charge]:
+        if isinstance(selection, Fest) and (histogram := selection.histogram_event()):
+            yield Charge(histogram)
+        if self.counts:
+            yield Charge(Geometric(self.counts.profile_scale))
+            yield Charge(Geometric(self.counts.typed_scale))
 
     def planned(self, rounds: int) -> tuple[Charge, ...]:
         """What so many rounds cost if the noise falls as fast as it may."""
@@ -162,6 +184,7 @@ class Defence:
             "selection": options.selection,
             "negatives": options.private_negatives,
             "schedule": options.noise_schedule,
+            **({"counts": asdict(self.counts)} if self.counts else {}),
             "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
@@ -266,6 +289,14 @@ def check_defence(options: Configuration) -> None:
         (
             options.noise_schedule == "validation" and not (options.public_validation and options.epsilon),
             "noise by validation needs --public-validation GRAPH (public triples) and --epsilon",
+        ),
+        (
+            options.count_share and options.epsilon is None,
+            "counts are paid with a share of the budget: name --epsilon, or set count-share to 0",
+        ),
+        (
+            options.count_share and options.selection in PUBLISHED,
+            "the paper's formulas do not know counts: set count-share to 0",
         ),
         (
             options.noise_schedule == "validation" and options.selection in PUBLISHED,

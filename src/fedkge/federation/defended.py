@@ -21,6 +21,7 @@ from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.models.training import Trainer
+from fedkge.prior.released import ReleasedCounts
 
 
 class DefendedRounds:
@@ -31,6 +32,8 @@ class DefendedRounds:
         self._trainer, self._shard = trainer, shard
         self._rows: NDArray[np.int32] = np.full(len(shard.entities), -1, np.int32)
         """The rows that `fest` has chosen, then -1 to the end."""
+        self.counts: ReleasedCounts | None = None
+        """The noisy counts, from the first round on: drawn once, and never part of an upload."""
         self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
 
     @property
@@ -58,7 +61,11 @@ class DefendedRounds:
 
     def charges(self, served: int, validations: Sequence[float]) -> tuple[Charge, ...]:
         """What the round will cost that is the client's own number `served`."""
-        return self.defence.charges(self.defence.noise_of(served, validations), first=not self._chosen)
+        return self.defence.charges(self.defence.noise_of(served, validations), first=self._draws_once(served))
+
+    def _draws_once(self, served: int) -> bool:
+        """Whether what is drawn once is drawn in this round."""
+        return not self._chosen if self.defence.options.selection == "fest" else served == 1
 
     def train(
         self,
@@ -70,6 +77,9 @@ class DefendedRounds:
     ) -> None:
         """Train a round that is paid for."""
         defence = self.defence
+        if defence.counts and self._draws_once(served):
+            sizes = len(self._shard.entities), len(self._shard.relations)
+            self.counts = ReleasedCounts.draw(self._shard.train, *sizes, defence.counts, source)
         if defence.options.selection == "fest" and not self._chosen:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen

@@ -2,7 +2,8 @@
 
 `model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
 `relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. Where clients share
-no entities (isolated, FedR) each has a table of its own, `entities/c`.
+no entities (isolated, FedR) each has a table of its own, `entities/c`. A defence that counts adds `counts/c/...`, the
+noisy counts that belong to the client's model (`fedkge.prior`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_by
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+from fedkge.prior import CountPrior, ReleasedCounts
 
 __all__ = ["CONFIG", "MODEL", "Run", "RunDirectory", "client_names", "data_digest", "provenance_of", "shape_of"]
 
@@ -78,7 +80,14 @@ class Run:
         entities = self.tensors["entities"][own] if table is None else table
         shape = shape_of(self.configuration)
         scorer = make_scorer(self.configuration.model, shape)
-        return Embedding(scorer, Tables(entities, self.tensors[f"relations/{client}"]), shape.margin)
+        tables = Tables(entities, self.tensors[f"relations/{client}"])
+        return Embedding(scorer, tables, shape.margin, self.prior(client))
+
+    def prior(self, client: str) -> CountPrior | None:
+        """What the client's noisy counts add to its scores; None where its defence does not count."""
+        start = f"counts/{client}/"
+        counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
+        return CountPrior(ReleasedCounts.of_arrays(counts), self.configuration.count_weight) if counts else None
 
     def evaluate(
         self,

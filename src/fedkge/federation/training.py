@@ -266,6 +266,8 @@ class Federation:
             tensors[f"relations/{name}"] = shared["relations"][places[name]] if places else tables.relations
             if "entities" not in shared:
                 tensors[f"entities/{name}"] = tables.entities
+            counts = self.clients[name].counts
+            tensors |= {f"counts/{name}/{key}": array for key, array in (counts.arrays() if counts else {}).items()}
         return tensors
 
     def _begin_from(self, start: Mapping[Shared, Mapping[str, Table]]) -> None:

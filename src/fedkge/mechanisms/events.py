@@ -38,6 +38,15 @@ class Gaussian(_Numbers):
 
 
 @dataclass(frozen=True)
+class Geometric(_Numbers):
+    """Counts with two-sided geometric noise of `scale`, over the whole data: a triple changes two of them by one each
+    (docs/proofs/counts.md).
+    """
+
+    scale: float
+
+
+@dataclass(frozen=True)
 class SampledGaussian(_Numbers):
     """A Gaussian release over a Poisson sample at `rate`: one step of DPSGD (docs/proofs/dense.md)."""
 
@@ -101,9 +110,10 @@ class PublishedTest(_Numbers):
         object.__setattr__(self, "passed", share)
 
 
-Event: TypeAlias = Gaussian | SampledGaussian | SampledPair | SampledTest | PublishedTest
+Event: TypeAlias = Gaussian | Geometric | SampledGaussian | SampledPair | SampledTest | PublishedTest
 EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
+    "geometric": Geometric,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,
     "sampled-test": SampledTest,

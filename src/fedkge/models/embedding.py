@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,23 @@ def initial_tables(
     )
 
 
+class Prior(Protocol):
+    """What is known about answers without an embedding; its scores are added to those of one."""
+
+    def add_scores(self, triples: Triples, side: Side, out: NDArray[np.float32]) -> None:
+        """Add to `out[i, j]` the score of triple i after its `side` became entity j."""
+        ...
+
+    def of_triples(self, triples: Triples, side: Side) -> NDArray[np.float32]:
+        """The score of each triple's own answer when `side` is missing."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
     """A scorer with its tables; it implements `evaluation.CandidateScorer` over all of its entities.
+
+    Where there is a `prior`, scores are the model's and the prior's together; training sees the model's alone.
 
     >>> from fedkge.models.transe import TransE
     >>> tables = Tables(np.array([[0.0], [1.0]], np.float32), np.array([[1.0]], np.float32))
@@ -48,6 +63,7 @@ class Embedding:
     scorer: Scorer
     tables: Tables
     margin: float
+    prior: Prior | None = None
 
     @property
     def offset(self) -> float:
@@ -63,6 +79,8 @@ class Embedding:
         """Fill `out[i, j]` with the score of triple i after its `side` became entity j."""
         queries = self.scorer.queries(self.tables, Known.of(triples, side))
         self.scorer.comparison.against_all(queries, self.tables.entities, self.offset, out)
+        if self.prior:
+            self.prior.add_scores(triples, side, out)
 
     def score_triples(self, triples: Triples, side: Side = "tail") -> Table:
         """The score of each triple, computed from its known part when `side` is missing."""
@@ -70,4 +88,4 @@ class Embedding:
         targets = np.ascontiguousarray(triples[:, TAIL if side == "tail" else HEAD]).reshape(-1, 1)
         out = np.empty((len(triples), 1), dtype=self.tables.entities.dtype)
         self.scorer.comparison.against_rows(queries, self.tables.entities, targets, 1, self.offset, out)
-        return out[:, 0]
+        return out[:, 0] + self.prior.of_triples(triples, side) if self.prior else out[:, 0]

@@ -1,0 +1,159 @@
+"""Counts within a federation: paid once and beforehand, kept by the client, and part of its model."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.configuration import parse
+from fedkge.errors import PrivacyError
+from fedkge.federation.defence import check_defence
+from fedkge.federation.messages import Fit, Upload
+from fedkge.federation.storage import load_tensors
+from fedkge.mechanisms.events import Geometric
+from fedkge.runs import open_run, resume, start
+from tests.federation.conftest import SHORT
+from tests.federation.test_defence import client_of, rows_of
+
+COUNTED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "count_share": 0.5}
+
+
+def counted(**options):
+    return parse({**SHORT, **COUNTED, **options})
+
+
+def prices(ledger, client="client-0"):
+    """How many counts were paid for, entry by entry."""
+    return [sum(isinstance(c.event, Geometric) for c in entry.charges) for entry in ledger.by_round(client)]
+
+
+def test_counts_are_paid_in_the_first_round_before_they_are_drawn(shards, monkeypatch):
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], counted(), ledger)
+    paid = []
+
+    def draw(*_):
+        paid.extend(prices(ledger))
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", draw)
+        with pytest.raises(MemoryError):
+            client.handle(Fit(1, rows_of(client)))
+    assert (paid, client.counts) == ([2], None)
+    for number in (1, 2, 3):
+        client.handle(Fit(number, rows_of(client)))
+    assert prices(ledger) == [2, 0, 0], "the first round had not left, so it was not paid twice"
+    assert client.counts is not None
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_counts_and_training_stay_within_one_budget(shards, accountant):
+    run = start(counted(accountant=accountant, epsilon=3.0), shards.graphs)
+    assert all(2.9 < spent <= 3.0 for spent in run.epsilon().values())
+    assert run.ledger.promises["client-0"].facts["counts"]["types"] == 8
+
+
+def test_a_failed_round_leaves_the_counts_of_an_earlier_one(shards, monkeypatch):
+    client = client_of(shards[0], counted())
+    client.handle(Fit(1, rows_of(client)))
+    before = client.counts
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.private_training.PrivateTrainer.train", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            client.handle(Fit(2, rows_of(client)))
+    assert client.counts is before
+
+
+def test_no_message_carries_counts(shards):
+    client = client_of(shards[0], counted())
+    reply = client.handle(Fit(1, rows_of(client)))
+    assert {field.name for field in fields(Upload)} == {"round", "rows", "triples", "loss"}
+    assert set(reply.rows) == {"entities"}
+    shape = client.embedding.tables.entities.shape
+    assert reply.rows["entities"].shape == shape
+
+
+def test_counts_do_not_change_what_is_uploaded(shards):
+    """With the same noise on gradients, an upload with counts has the law of one without: they feed nothing back."""
+    client = client_of(shards[0], counted())
+    client.handle(Fit(1, rows_of(client)))
+    assert client.embedding.prior is None
+
+
+def test_a_model_is_opened_with_its_counts_and_ranks_the_same(shards, tmp_path):
+    trained = start(counted(), shards.graphs, tmp_path / "run")
+    opened = open_run(tmp_path / "run", data=shards)
+    for client in trained.clients:
+        assert opened.prior(client) is not None
+    key = "both.realistic.mrr"
+    for name, evaluation in opened.evaluate(controls=False, threads=1).items():
+        assert evaluation.metrics()[key] == trained.metrics[-1]["clients"][name][key]
+    tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
+    assert any(name.startswith("counts/client-2/") for name in tensors)
+
+
+def test_an_interrupted_run_goes_on_with_the_counts_that_it_drew(shards, tmp_path, monkeypatch):
+    whole = start(counted(rounds=4), shards.graphs, tmp_path / "whole")
+
+    class InterruptionError(Exception):
+        pass
+
+    def stop(server):
+        if server.round == 2:
+            raise InterruptionError
+        return run_round(server)
+
+    with monkeypatch.context() as patched:
+        from fedkge.federation.server import Server  # noqa: PLC0415
+
+        run_round = Server.run_round
+        patched.setattr(Server, "run_round", stop)
+        with pytest.raises(InterruptionError):
+            start(counted(rounds=4), shards.graphs, tmp_path / "halved")
+        patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", lambda *_: 1 / 0)
+        patched.setattr(Server, "run_round", run_round)
+        resume(tmp_path / "halved", data=shards)
+    for file in ("model.safetensors", "ledger.jsonl"):
+        assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert prices(whole.ledger) == [2, 0, 0, 0]
+
+
+def test_without_a_share_nothing_is_counted(shards):
+    run = start(counted(count_share=0.0), shards.graphs)
+    assert not any(name.startswith("counts/") for name in run.tensors)
+    assert run.embedding().prior is None
+    assert not any(prices(run.ledger))
+
+
+def test_an_undefended_run_counts_nothing(shards):
+    run = start(parse(SHORT), shards.graphs)
+    assert not any(name.startswith("counts/") for name in run.tensors)
+
+
+def test_recommended_counts_when_there_is_a_budget():
+    assert parse({"epsilon": 8.0}).count_share > 0
+    assert parse({"noise": 3.0}).count_share == 0
+    assert parse({}).count_share == 0
+    assert parse({"epsilon": 8.0, "count-share": 0.0}).count_share == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"noise": 3.0, "epsilon": None}, "share of the budget"),
+        ({"selection": "ptr-published", "private_negatives": "public"}, "count-share to 0"),
+    ],
+)
+def test_counts_that_nobody_can_pay_are_refused(options, reason):
+    with pytest.raises(PrivacyError, match=reason):
+        check_defence(counted(**options))
+
+
+def test_the_pooled_baseline_pays_for_no_counts(shards):
+    run = start(counted(strategy="pooled"), shards.graphs)
+    assert not any(prices(run.ledger))
+    assert np.isfinite(run.metrics[-1]["both.realistic.mrr"])
