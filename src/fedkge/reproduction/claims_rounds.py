@@ -67,24 +67,22 @@ ROUNDS = (
     Rule(
         "dynamic-strength",
         "Section 1",
-        "the attacks manifest dynamic attack strengths at different rounds",
+        "how strong an attack is changes from round to round",
         FIGURE,
         dynamic,
     ),
     Rule(
         "rise",
         "Section 5.2",
-        "in the early stage of the training the F1-score of CIP and SI rises with the rounds",
+        "CIP and SI get stronger in the first rounds",
         FIGURE,
         rises,
     ),
-    Rule(
-        "level-off", "Section 5.2", "in the late stages the scores of CIP and SI may no longer rise", FIGURE, levels_off
-    ),
+    Rule("level-off", "Section 5.2", "CIP and SI may stop getting stronger later on", FIGURE, levels_off),
     Rule(
         "cia-peaks-early",
         "Section 5.2",
-        "the F1-score of CIA peaks at the beginning of the training and decreases",
+        "CIA is strongest in the first rounds and then weakens",
         FIGURE,
         active_peaks_early,
     ),

@@ -132,40 +132,40 @@ def root_cause(facts: Facts) -> Finding:
 
 
 UTILITY = (
-    Rule("modest-decrease", "Abstract", "with only a modest utility decrease", TABLE, modest),
+    Rule("modest-decrease", "Abstract", "the defence costs little utility", TABLE, modest),
     Rule(
         "sparse-tradeoff",
         "Section 1",
-        "a better privacy-utility tradeoff by exploiting the entity-binding sparse gradient",
+        "gradients that touch few entity rows allow more utility at the same privacy",
         TABLE,
         sparsity_helps,
     ),
     Rule(
         "root-cause",
         "Section 4.1",
-        "the baseline's limits root in the model's size and in not using sparse gradients",
+        "the baseline suffers from the size of the model, because it ignores that gradients are sparse",
         TABLE,
         root_cause,
     ),
-    Rule("undefended-mrr", "Section 5.4", "the MRR of FKGE without a defense in Table 2", TABLE, undefended),
+    Rule("undefended-mrr", "Section 5.4", "every undefended MRR that Table 2 prints", TABLE, undefended),
     Rule(
         "baseline-drop",
         "Section 5.4",
-        "the baseline DPSGD has a sharp utility drop on almost all FKGE models",
+        "under the baseline (DPSGD) nearly every model loses most of its utility",
         TABLE,
         baseline_drops,
     ),
     Rule(
         "flames-above-baseline",
         "Section 5.4",
-        "DP-FLames shows higher utility than the baseline",
+        "DP-FLames ranks better than the baseline",
         TABLE,
         flames_above_baseline,
     ),
-    Rule("flames-not-enough", "Section 5.4", "… but still not good enough", TABLE, flames_not_enough),
+    Rule("flames-not-enough", "Section 5.4", "DP-FLames does not rank well enough yet", TABLE, flames_not_enough),
+    Rule("adp-best", "Section 5.4", "DP-FLames-Adp ranks best of the private models", TABLE, adaptive_best),
     Rule(
-        "adp-best", "Section 5.4", "DP-FLames-Adp achieves the best utility among the DP models", TABLE, adaptive_best
+        "adp-near", "Section 5.4", "DP-FLames-Adp mostly comes near the model without a defence", TABLE, adaptive_near
     ),
-    Rule("adp-near", "Section 5.4", "in most cases its utility gets close to the non-DP models", TABLE, adaptive_near),
-    Rule("adp-always", "Section 5.4", "DP-FLames-Adp always outperforms DP-FLames on utility", TABLE, adaptive_always),
+    Rule("adp-always", "Section 5.4", "DP-FLames-Adp ranks better than DP-FLames everywhere", TABLE, adaptive_always),
 )
