@@ -6,6 +6,8 @@ import functools
 import itertools
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +19,10 @@ from fedkge.report.panels import Figures
 from fedkge.report.reproduction import (
     gather_reproduction,
     render_reproduction,
-    way_to_repository,
-    write_documentation,
     write_reproduction,
 )
 from fedkge.report.reproduction_figures import draw_reproduction
+from fedkge.report.reproduction_links import Links, links_from
 from fedkge.report.reproduction_markdown import markdown_reproduction
 from fedkge.reproduction.document import Reproduction, gather
 from fedkge.reproduction.settings import PARTS
@@ -139,40 +140,49 @@ def test_everything_is_written_and_every_link_of_the_markdown_leads_somewhere(tm
     for cell in cells.values():
         cell.write(tmp_path)
     paths = write_reproduction(gather_reproduction(QUICK, tmp_path), tmp_path)
-    assert {"reproduction.html", "reproduction.md", "reproduction.json"} <= {path.name for path in paths}
+    assert {"index.html", "reproduction.md", "reproduction.json"} <= {path.name for path in paths}
     assert all(path.stat().st_size > 100 for path in paths)
     text = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (tmp_path / target).exists(), target
-    html = (tmp_path / "reproduction.html").read_text(encoding="utf-8")
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
     for target in re.findall(r'href="(cells/[^"]+)"', html):
         assert (tmp_path / target).exists(), target
 
 
-def test_the_documentation_links_only_into_itself(tmp_path: Path) -> None:
-    write_documentation(gather(FULL, grid()), tmp_path)
-    text = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
-    anchors = {"-".join(re.sub(r"[^\w\- ]", "", one.lower()).split()) for one in re.findall(r"^#+ (.*)$", text, re.M)}
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        file, _, anchor = target.partition("#")
-        assert (tmp_path / file).exists() or (ROOT / "docs" / file).exists(), target
-        assert file or anchor in anchors, target
+def test_the_documentation_builds_with_the_reproduction_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("reproduction"))
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    folder, cells = tmp_path / "docs" / "reproduction", grid(QUICK)
+    for cell in cells.values():
+        cell.write(folder)
+    write_reproduction(gather(QUICK, cells), folder, Links("docs/reproduction"))
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    for page in (folder / "index.html", *(tmp_path / "site" / "reproduction").glob("*.html")):
+        for link in re.findall(r'href="([^"#:]+)["#]', page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), (page, link)
+    assert "fedkge reproduction" in (tmp_path / "site" / "reproduction" / "index.html").read_text(encoding="utf-8")
 
 
 def test_markdown_tables_have_as_many_columns_in_every_row() -> None:
     for document, figures in map(made, ("whole", "half", "empty")):
-        text = markdown_reproduction(document, figures, pictures="figures")
+        text = markdown_reproduction(document, figures)
         for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
         assert all(text.count(f"## {one.title}\n") == 1 for one in document.texts)
 
 
-def test_the_way_to_the_repository_is_known_inside_it_alone(tmp_path: Path) -> None:
-    assert way_to_repository(ROOT / "benchmarks" / "results") == "../.."
-    assert way_to_repository(tmp_path) == ""
+def test_files_of_the_repository_are_linked_from_inside_it_alone(tmp_path: Path) -> None:
+    assert links_from(ROOT / "benchmarks" / "results") == Links("benchmarks/results")
+    assert links_from(tmp_path) == Links()
     document, figures = made("half")
-    inside = render_reproduction(document, "../..", figures)
+    inside = render_reproduction(document, Links("benchmarks/results"), figures)
     assert 'href="../../docs/proofs/published.md"' in inside
+    assert ".md" not in " ".join(re.findall(r'href="([^"]*)"', page("half"))).replace("reproduction.md", "")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +199,7 @@ def browser() -> Iterator[Any]:
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_the_page_in_chromium(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
-    path = tmp_path / "reproduction.html"
+    path = tmp_path / "index.html"
     path.write_text(page("half"), encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     view = context.new_page()

@@ -10,19 +10,19 @@ from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.report.numbers import short
 from fedkge.report.page import environment
 from fedkge.report.panels import Figures, Panel
-from fedkge.report.reproduction_markdown import duration, markdown_reproduction, named, setting, tally
+from fedkge.report.reproduction_links import Links, links_from, named
+from fedkge.report.reproduction_markdown import PICTURES, duration, markdown_reproduction, tally
 from fedkge.report.svg import inline, standalone
 from fedkge.reproduction.cells import read_cells
 from fedkge.reproduction.claims_attacks import CLOSE
 from fedkge.reproduction.document import Reproduction, gather
-from fedkge.reproduction.names import COLUMNS, FAMILIES, data_name, defence_name, model_name
+from fedkge.reproduction.names import COLUMNS, data_name, defence_name, family_name, model_name
 from fedkge.reproduction.settings import Settings
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-PAGE, TEXT, NUMBERS = "reproduction.html", "reproduction.md", "reproduction.json"
-PICTURES = "figures"
+PAGE, TEXT, NUMBERS = "index.html", "reproduction.md", "reproduction.json"
 TONES = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open", "not run yet": "open"}
 
 
@@ -51,8 +51,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "data": data_name,
     "model": model_name,
     "defence": defence_name,
-    "setting": setting,
-    "family": FAMILIES.__getitem__,
+    "family": family_name,
     "column": COLUMNS.__getitem__,
 }
 
@@ -62,8 +61,10 @@ def gather_reproduction(settings: Settings, results: Path) -> Reproduction:
     return gather(settings, read_cells(results))
 
 
-def render_reproduction(document: Reproduction, root: str = "", figures: Mapping[str, Figures] | None = None) -> str:
-    """The page; the same document gives the same bytes. `root` is the way to the repository, empty without one."""
+def render_reproduction(
+    document: Reproduction, links: Links | None = None, figures: Mapping[str, Figures] | None = None
+) -> str:
+    """The page; the same document gives the same bytes."""
     from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
 
     made = environment()
@@ -75,7 +76,7 @@ def render_reproduction(document: Reproduction, root: str = "", figures: Mapping
         duration=duration(document.head.hours),
         figures=draw_reproduction(document) if figures is None else figures,
         markup=_markup,
-        linked=lambda evidence: linked(evidence, root),
+        linked=lambda evidence: linked(evidence, links or Links()),
         named=named,
         tones=TONES,
         close=CLOSE,
@@ -83,15 +84,13 @@ def render_reproduction(document: Reproduction, root: str = "", figures: Mapping
     )
 
 
-def linked(evidence: str, root: str) -> str:
+def linked(evidence: str, links: Links) -> str:
     """Where evidence is found from the page; empty where it cannot be.
 
-    >>> linked("table-attacks", ""), linked("docs/threat-model.md", ""), linked("docs/threat-model.md", "..")
-    ('#table-attacks', '', '../docs/threat-model.md')
+    >>> linked("table-attacks", Links()), linked("docs/threat-model.md", Links("results"))
+    ('#table-attacks', '../docs/threat-model.md')
     """
-    if "/" not in evidence:
-        return f"#{evidence}"
-    return f"{root}/{evidence}" if root else ""
+    return links.to(evidence) if "/" in evidence else f"#{evidence}"
 
 
 def _markup(panel: Panel) -> Markup:
@@ -101,34 +100,24 @@ def _markup(panel: Panel) -> Markup:
     return Markup(inline(panel.svg, panel.alt))  # noqa: S704
 
 
-def write_reproduction(document: Reproduction, folder: Path) -> list[Path]:
-    """Write page, Markdown, JSON and figures; give what was written."""
+def write_reproduction(document: Reproduction, folder: Path, links: Links | None = None) -> list[Path]:
+    """Write page, Markdown, JSON and figures; give what was written. Links follow from where the folder is."""
     from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
 
-    figures, root = draw_reproduction(document), way_to_repository(folder)
+    figures, links = draw_reproduction(document), links or links_from(folder)
     make_folder(folder / PICTURES)
     texts: dict[str, str] = {
-        PAGE: render_reproduction(document, root, figures),
-        TEXT: markdown_reproduction(document, figures, pictures=PICTURES, root=root, cells="."),
+        PAGE: render_reproduction(document, links, figures),
+        TEXT: markdown_reproduction(document, figures, links),
         NUMBERS: document.to_json(),
-        **_pictures(figures, PICTURES),
+        **_pictures(figures),
     }
     return _written(folder, texts)
 
 
-def write_documentation(document: Reproduction, docs: Path) -> list[Path]:
-    """Write the page of the documentation: Markdown without links that leave it, and its figures."""
-    from fedkge.report.reproduction_figures import draw_reproduction  # noqa: PLC0415 (heavy)
-
-    figures, pictures = draw_reproduction(document), "images/reproduction"
-    make_folder(docs / pictures)
-    page = markdown_reproduction(document, figures, pictures=pictures, root="", cells="", docs=".")
-    return _written(docs, {TEXT: page, **_pictures(figures, pictures)})
-
-
-def _pictures(figures: Mapping[str, Figures], folder: str) -> dict[str, str]:
+def _pictures(figures: Mapping[str, Figures]) -> dict[str, str]:
     panels = [panel for part in figures.values() for panel in part.panels]
-    return {f"{folder}/{panel.name}.svg": standalone(panel.svg, panel.alt) for panel in panels}
+    return {f"{PICTURES}/{panel.name}.svg": standalone(panel.svg, panel.alt) for panel in panels}
 
 
 def _written(folder: Path, texts: Mapping[str, Any]) -> list[Path]:
@@ -137,11 +126,3 @@ def _written(folder: Path, texts: Mapping[str, Any]) -> list[Path]:
         write_atomically(folder / name, text.encode())
         paths.append(folder / name)
     return paths
-
-
-def way_to_repository(folder: Path) -> str:
-    """From a folder inside the repository to its root; empty for a folder that is elsewhere."""
-    root = Path(__file__).parents[3]
-    if not (root / "docs" / "proofs").is_dir() or root not in folder.resolve().parents:
-        return ""
-    return "/".join([".."] * len(folder.resolve().relative_to(root).parts))

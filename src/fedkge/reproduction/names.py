@@ -44,6 +44,25 @@ def defence_name(name: str, epsilon: float = 0.0) -> str:
     return DEFENCES.get(name, name) + (f", ε {epsilon:g}" if epsilon else "")
 
 
+def setting_name(name: str) -> str:
+    """A setting as the paper calls it.
+
+    >>> setting_name("dp-flames-adaptive, epsilon 16"), setting_name("sound")
+    ('DP-FLames-Adp, epsilon 16', 'sound')
+    """
+    first, comma, rest = name.partition(",")
+    return defence_name(first) + comma + rest
+
+
+def family_name(name: str) -> str:
+    """An attack as the paper calls it.
+
+    >>> family_name("cip"), family_name("my-own")
+    ('CIP', 'my-own')
+    """
+    return FAMILIES.get(name, name)
+
+
 def listed(words: list[str] | tuple[str, ...]) -> str:
     """Words in a sentence.
 
