@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from fedkge.errors import ConfigurationError
+from fedkge.report.reproduction import render_reproduction
+from fedkge.report.reproduction_figures import draw_reproduction
+from fedkge.report.reproduction_markdown import markdown_reproduction
 from fedkge.reproduction.cells import Cell, Key
 from fedkge.reproduction.document import gather
-from fedkge.reproduction.settings import PARTS
+from fedkge.reproduction.plan import measured, wanted, works
+from fedkge.reproduction.settings import PARTS, Settings
 from fedkge.reproduction.worth import mean
 from tests.reproduction.sample import FULL, MRR, QUICK, cell, grid
+from tests.reproduction.tiny import FILES, write_tiny
 
 
 def test_a_whole_grid_leaves_nothing_open() -> None:
@@ -129,3 +137,69 @@ def test_an_interval_needs_two_seeds() -> None:
     two = mean([0.3, 0.4])
     assert two.low is not None
     assert two.low < 0.3
+
+
+LEFT_OUT = {
+    "a key": ("federations", r"test-failure = .*\n"),
+    "epochs": ("federations", r"local-epochs = .*\n"),
+    "how often CIA is played": ("table-attacks", r"cia-every = .*\n"),
+    "how attacks are played": ("table-attacks", r"(last-round-only|designs|every|cia-\S+) = .*\n"),
+    "forms": ("table-attacks", r"families = .*\n"),
+    "ours": ("table-attacks", r"ours = .*\n"),
+    "numbers of Table 1": ("table-attacks", r"\[paper[^\[]*"),
+    "numbers of Table 2": ("table-utility", r"(?s)\[paper\..*"),
+    "defended numbers of Table 2": ("table-utility", r"(?s)\[paper\.demo\.dpsgd-4\].*"),
+    "numbers of the figure": ("figure-defence", r"(?s)\[paper\].*"),
+    "attacks after defence": ("figure-defence", r"(?s)\[attacks\].*(?=\[paper\])"),
+    "a defence of the figure": ("figure-defence", r'"dp-flames", |, "dp-flames"'),
+    "budgets": ("figure-tradeoff", r"budgets = .*\n"),
+    "the order": ("table-utility", r"\[first\]\n.*\n"),
+    "all of a column": ("table-utility", r"sound = .*\n"),
+}
+
+
+def without(folder: Path, name: str, pattern: str) -> Settings:
+    write_tiny(folder)
+    text, count = re.subn(pattern, "", FILES[name])
+    assert count
+    (folder / f"{name}.toml").write_text(text)
+    return Settings(folder)
+
+
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_settings_may_leave_out_what_is_optional(what: str, tmp_path: Path) -> None:
+    settings = without(tmp_path, *LEFT_OUT[what])
+    assert measured(settings, tmp_path) == {}
+    everything = {key: cell(key, settings) for work in works(settings, wanted(settings, ["all"])) for key in work.keys}
+    figures = draw_reproduction(gather(settings, {}))
+    for cells in ({}, everything):
+        document = gather(settings, cells)
+        assert all(text.choices for text in document.texts)
+        assert "</html>" in render_reproduction(document, figures=figures)
+        assert markdown_reproduction(document, figures)
+
+
+def test_settings_without_a_defence_do_not_speak_of_it(tmp_path: Path) -> None:
+    write_tiny(tmp_path)
+    for name in ("federations", "table-utility", "figure-defence"):
+        text = re.sub(r'(?s)\[published\.dp-flames\].*?(?=\[)|, "dp-flames"(?!-)|"dp-flames", ', "", FILES[name])
+        (tmp_path / f"{name}.toml").write_text(text)
+    document = gather(Settings(tmp_path), {})
+    assert "failure probability" not in " ".join(document.text("table-utility").choices)
+    assert "DP-FLames" not in " ".join(document.text("figure-defence").choices)
+
+
+@pytest.mark.parametrize(("name", "pattern"), [("figure-rounds", r"models = .*\n"), ("federations", r"seeds = .*\n")])
+def test_settings_that_must_be_there_are_asked_for(name: str, pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        gather(without(tmp_path, name, pattern), {})
+
+
+def test_choices_name_what_differs_and_how_easy_the_split_is() -> None:
+    document = gather(FULL, grid())
+    before, after = FULL.part("table-attacks")["attacks"], FULL.part("figure-defence")["attacks"]
+    unlike = document.text("figure-defence").choices[-1]
+    assert all(f"{one['cia-group-size']:,}" in unlike for one in (before, after))
+    split = next(one for one in document.text("table-utility").choices if one.startswith("The split"))
+    assert ".320 on FB15k-237 (undefended models of the paper: .301 to .368)" in split
+    assert not any(one.startswith("The split") for one in gather(FULL, {}).text("table-utility").choices)

@@ -1,4 +1,4 @@
-"""The figure "F1-score of Attacks after Defense": each attack against each defence, budget by budget."""
+"""The paper's figure of attacks after defence: each attack against each defence, budget by budget."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class DefenceFigure:
     cells: tuple[DefenceCell, ...]
     controls: tuple[Control, ...]
     missing: tuple[Key, ...]
-    paper_before: float
-    paper_after: float
+    paper_before: float | None
+    paper_after: float | None
     floor: float = FLOOR
 
     def at(self, data: str, model: str, column: Column, defence: str, epsilon: float, family: str) -> Struck | None:
@@ -115,14 +115,14 @@ def defence_figure(settings: Settings, cells: Cells) -> DefenceFigure:
     for key in keys:
         if key in cells:
             points += _struck(key, cells[key], settings)
-    paper = part["paper"]
+    paper = part.get("paper", {})
     return DefenceFigure(
         tuple(points),
         tuple(_cell(cells[key]) for key in keys if key in cells),
         tuple(control for data in part["data"] for control in controls_of(data, cells)),
         tuple(key for key in keys if key not in cells),
-        paper["mean-f1-before"],
-        paper["mean-f1-after"],
+        paper.get("mean-f1-before"),
+        paper.get("mean-f1-after"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The figure "F1-Score of Attacks in Different Rounds and ROC": undefended federations, round by round."""
+"""The paper's figure of attacks over rounds, with ROC curves: undefended federations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figure "Utility-Defense Trade-off": what a defended federation is worth against what its defence takes away."""
+"""The paper's figure of utility against defence: MRR against what a defence takes from the attacks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def tradeoff_figure(settings: Settings, cells: Cells, defence: DefenceFigure) ->
         for model in part["models"]:
             for column in COLUMNS:
                 points += _undefended(data, model, column, settings, cells)
-                points += _defended(data, model, column, [float(one) for one in part["budgets"]], defence)
+                points += _defended(data, model, column, [float(one) for one in part.get("budgets", ())], defence)
     return TradeoffFigure(tuple(points), defence.controls)
 
 

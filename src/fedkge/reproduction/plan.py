@@ -100,9 +100,9 @@ def _defended(settings: Settings, part: str, data: str, model: str) -> Iterator[
     table, seeds = settings.part(part), settings.seeds
     source = settings.part("figure-defence") if part in FIGURES else table
     for column in COLUMNS:
-        rows = dict.fromkeys(("none", *source[column]))
+        rows = dict.fromkeys(("none", *source.get(column, ())))
         for defence in rows:
-            budgets = [0.0] if defence == "none" else table["budgets"]
+            budgets = [0.0] if defence == "none" else table.get("budgets", ())
             several = column == "sound" and defence in table.get("seeds", ())
             for seed in seeds if several else seeds[:1]:
                 for budget in budgets:
@@ -157,30 +157,38 @@ def _attacks(settings: Settings, key: Key) -> AttackOptions:
     if key.seed != settings.seeds[0] or (key.column, key.defence) == ("sound", "none"):
         return AttackOptions()
     if key.defence == "none":
-        options = settings.part("table-attacks")["attacks"]
-        return _undefended({**options, **options.get(key.data, {}).get(key.model, {})})
+        return undefended_attacks(settings, key.data, key.model)
     figure = settings.part("figure-defence")
-    if key.data not in figure["data"] or key.model not in figure["models"]:
-        return AttackOptions()
-    options = figure["attacks"]
-    return AttackOptions(
-        tuple(options["passive"]),
-        tuple(options["active"]),
-        designs=tuple(options["designs"]),
-        group_size=options["cia-group-size"],
-        waiting_rounds=options["cia-waiting-rounds"],
+    fits = key.data in figure["data"] and key.model in figure["models"]
+    return defended_attacks(settings) if fits else AttackOptions()
+
+
+def undefended_attacks(settings: Settings, data: str = "", model: str = "") -> AttackOptions:
+    """What Table 1 asks for, of one federation or in general."""
+    options = settings.part("table-attacks").get("attacks", {})
+    names = [name for forms in options.get("families", {}).values() for name in forms] + list(options.get("ours", ()))
+    passive = tuple(name for name in names if not name.startswith("cia"))
+    return _options(
+        {**options, **options.get(data, {}).get(model, {})}, passive, tuple(n for n in names if n not in passive)
     )
 
 
-def _undefended(options: Table) -> AttackOptions:
-    names = [name for family in options["families"].values() for name in family] + list(options["ours"])
+def defended_attacks(settings: Settings) -> AttackOptions:
+    """What the figure of attacks after defence asks for."""
+    options = settings.part("figure-defence").get("attacks", {})
+    return _options(options, tuple(options.get("passive", ())), tuple(options.get("active", ())))
+
+
+def _options(options: Table, passive: tuple[str, ...], active: tuple[str, ...]) -> AttackOptions:
+    """What is not said is as in `AttackOptions`."""
+    usual = AttackOptions()
     return AttackOptions(
-        tuple(name for name in names if not name.startswith("cia")),
-        tuple(name for name in names if name.startswith("cia")),
-        tuple(options["last-round-only"]),
-        tuple(options["designs"]),
-        options["every"],
-        options["cia-every"],
-        options["cia-group-size"],
-        options["cia-waiting-rounds"],
+        passive,
+        active,
+        tuple(options.get("last-round-only", usual.last_round_only)),
+        tuple(options.get("designs", usual.designs)),
+        options.get("every", usual.every),
+        options.get("cia-every", usual.cia_every),
+        options.get("cia-group-size", usual.group_size),
+        options.get("cia-waiting-rounds", usual.waiting_rounds),
     )

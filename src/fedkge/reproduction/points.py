@@ -53,8 +53,9 @@ def file_of(key: Key) -> str:
 
 def families(settings: Settings) -> dict[str, tuple[str, ...]]:
     """The forms of each of the paper's attacks, its own first, and of ours."""
-    attacks = settings.part("table-attacks")["attacks"]
-    return {**{name: tuple(forms) for name, forms in attacks["families"].items()}, OURS: tuple(attacks["ours"])}
+    attacks = settings.part("table-attacks").get("attacks", {})
+    forms = {name: tuple(some) for name, some in attacks.get("families", {}).items()}
+    return {**forms, OURS: tuple(attacks.get("ours", ()))}
 
 
 def points_of(cell: Cell | None, forms: Iterable[str], design: str = CANARIES) -> tuple[Point, ...]:

@@ -43,8 +43,13 @@ class Settings:
 
     @cached_property
     def parts(self) -> Mapping[str, Table]:
-        """Every part's own file, by name."""
-        return {name: self._read(name) for name in PARTS}
+        """Every part's own file, by name; data sets and models it must have."""
+        found = {name: self._read(name) for name in PARTS}
+        for name, table in found.items():
+            for key in ("data", "models"):
+                if key not in table:
+                    raise ConfigurationError(f"{self.folder / name}.toml: expected a list named {key!r}; there is none")
+        return found
 
     def part(self, name: str) -> Table:
         """The settings of one part."""
@@ -53,7 +58,12 @@ class Settings:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The first one is used everywhere."""
-        return tuple(self.federations["seeds"])
+        found = tuple(self.federations.get("seeds", ()))
+        if not found:
+            raise ConfigurationError(
+                f"{self.folder / FEDERATIONS}.toml: expected seeds, like seeds = [11]; there are none"
+            )
+        return found
 
     @property
     def entities(self) -> int:
@@ -69,8 +79,8 @@ class Settings:
         """The options of the federation that a cell belongs to; the same for all budgets of a crossing run."""
         rows = self._rows(key.column, key.defence)
         chosen = {
-            **self.federations["all"],
-            **_plain(self.federations[key.column].get("all", {})),
+            **self.federations.get("all", {}),
+            **_plain(self.federations.get(key.column, {}).get("all", {})),
             **({} if key.defence == "none" else {"defence": key.defence}),
             **_plain(rows),
             **_plain(rows.get(key.data, {})),
@@ -82,7 +92,7 @@ class Settings:
         return parse({**chosen, **budget, "data": key.data, "model": key.model, "seed": key.seed})
 
     def _rows(self, column: Column, defence: str) -> Table:
-        found: Table = look_up(dict(self.federations[column]), defence, f"defence of the {column} column")
+        found: Table = look_up(dict(self.federations.get(column, {})), defence, f"defence of the {column} column")
         return found
 
     def _read(self, name: str) -> Table:

@@ -72,7 +72,7 @@ def attack_table(settings: Settings, cells: Cells) -> AttackTable:
 
 def _row(data: str, model: str, family: str, settings: Settings, cells: Cells) -> AttackRow:
     key, forms = undefended(data, model, settings), families(settings)[family]
-    cell, paper = cells.get(key), settings.part(PART)["paper"]
+    cell, paper = cells.get(key), settings.part(PART).get("paper", {})
     points = points_of(cell, forms)
     printed = () if family == OURS else points_of(cell, forms[:1])
     return AttackRow(

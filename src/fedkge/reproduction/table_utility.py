@@ -92,8 +92,8 @@ def utility_table(settings: Settings, cells: Cells) -> UtilityTable:
     part = settings.part(PART)
     places = [(UNDEFENDED, 0.0)] + [
         (str(name), float(budget))
-        for budget in part["budgets"]
-        for name in dict.fromkeys((*part["published"], *part["sound"]))
+        for budget in part.get("budgets", ())
+        for name in dict.fromkeys((*part.get("published", ()), *part.get("sound", ())))
         if name != UNDEFENDED
     ]
     pairs = [(data, model) for data in part["data"] for model in part["models"]]
@@ -111,11 +111,11 @@ def utility_table(settings: Settings, cells: Cells) -> UtilityTable:
 def _row(data: str, model: str, defence: str, epsilon: float, settings: Settings, cells: Cells) -> UtilityRow:
     part = settings.part(PART)
     columns: tuple[Column, Column] = ("published", "sound")
-    absent = tuple(column for column in columns if defence not in part[column])
+    absent = tuple(column for column in columns if defence not in part.get(column, (UNDEFENDED,)))
     first = cells.get(Key(data, model, "published", defence, epsilon, settings.seeds[0]))
     several = [cells.get(Key(data, model, "sound", defence, epsilon, seed)) for seed in settings.seeds]
     name = defence if defence == UNDEFENDED else f"{defence}-{epsilon:g}"
-    printed = part["paper"].get(data, {}).get(name, {}).get(model)
+    printed = part.get("paper", {}).get(data, {}).get(name, {}).get(model)
     return UtilityRow(
         data,
         model,

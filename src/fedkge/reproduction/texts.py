@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedkge.report.numbers import short
-from fedkge.reproduction.choices import CHOICES
+from fedkge.reproduction.choices import choices
 from fedkge.reproduction.claims import Claim, Facts
 from fedkge.reproduction.claims_attacks import CLOSE
 from fedkge.reproduction.names import FAMILIES, data_name, listed, model_name
@@ -17,10 +17,10 @@ from fedkge.reproduction.table_utility import Reached
 from fedkge.reproduction.worth import PRIVATE_POPULARITY
 
 TITLES = {
-    "table-attacks": "Table 1: F1-score of the attacks",
+    "table-attacks": "Table 1: F1 of the attacks",
     "table-utility": "Table 2: model utility",
-    "figure-rounds": "Figure: F1-score of the attacks in different rounds, and ROC",
-    "figure-defence": "Figure: F1-score of the attacks after defence",
+    "figure-rounds": "Figure: the attacks round by round, and their ROC curves",
+    "figure-defence": "Figure: the attacks after defence",
     "figure-tradeoff": "Figure: utility against defence",
 }
 
@@ -50,7 +50,7 @@ def part_text(
     holds, fails, untested, pending = (tuple(claim for claim in own if claim.answer == kind) for kind in kinds)
     summary = SUMMARIES[part](facts) if there else ()
     return PartText(
-        part, TITLES[part], there, wanted, summary, holds, fails, untested, pending, CHOICES[part](settings)
+        part, TITLES[part], there, wanted, summary, holds, fails, untested, pending, choices(part, settings, facts)
     )
 
 
