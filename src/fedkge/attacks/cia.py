@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from fedkge.attacks.upload_difference import match
 from fedkge.errors import DataError
@@ -101,7 +102,8 @@ class CIA:
             return len(group)
 
         done = 0
-        with ThreadPoolExecutor(max_workers=threads) as pool:
+        blas = threadpool_limits(limits=1, user_api="blas")  # its own threads would wait for each other, spinning
+        with blas, ThreadPoolExecutor(max_workers=threads) as pool:
             for count in pool.map(attack, disjoint_groups(targets, self.group_size)):
                 done += count
                 advance(done, len(targets))

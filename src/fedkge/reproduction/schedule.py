@@ -11,6 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from fedkge.errors import FedkgeError
 from fedkge.reproduction.cost import estimated_seconds
 from fedkge.reproduction.measure import Places, measure
@@ -79,7 +81,8 @@ def run_grid(works: Sequence[Work], places: Places, workers: int, show: Callable
 def _measure(work: Work, places: Places, news: Any) -> str:
     """In a process of its own; returns why it failed, or nothing."""
     try:
-        measure(work, places, lambda what, share: news.put((work.name, what, share)))
+        with threadpool_limits(limits=1):  # one federation per core
+            measure(work, places, lambda what, share: news.put((work.name, what, share)))
     except FedkgeError as error:
         return str(error)
     except Exception:
