@@ -6,6 +6,7 @@ A failure is a value too, so that a round can go on without the client that fail
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -21,6 +22,24 @@ Shared: TypeAlias = Literal["entities", "relations"]
 
 
 @dataclass(frozen=True, slots=True)
+class Invite:
+    """Server to client: the version that it runs, and the terms of the federation as configuration keys and values.
+
+    Only sites on machines of their own are invited, and they judge the terms; the embedded engine has one owner.
+    """
+
+    version: str
+    terms: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Client to server: it takes part on these terms, and runs this version."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """Server to client: who are you, and what do you own?"""
 
@@ -32,6 +51,20 @@ class Greeting:
     names: Mapping[Shared, Sequence[str]]
     widths: Mapping[Shared, int]
     triples: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """Server to client: of the rows that you named, share those at these places alone; so few others own the rest."""
+
+    places: Mapping[Shared, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Client to server: how many rows of each table it will share."""
+
+    rows: Mapping[Shared, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +118,21 @@ class Scores:
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Finish:
+    """Server to client: the federation ended with round `round`; these are your rows of the final tables."""
+
+    round: int
+    rows: Mapping[Shared, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Client to server: the final rows are on its disk."""
+
+    round: int
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A client that could not answer, and why; `diverged` when its numbers are no longer finite."""
@@ -94,8 +142,11 @@ class Failure:
     diverged: bool = False
 
 
-Request: TypeAlias = Hello | Fit | Evaluate
-Reply: TypeAlias = Greeting | Upload | Goodbye | Scores
+Request: TypeAlias = Invite | Hello | Share | Fit | Evaluate | Finish
+Reply: TypeAlias = Accept | Greeting | Sharing | Upload | Goodbye | Scores | Kept
+
+NO_LIMIT = math.inf
+"""The time-out of an engine that waits for everybody."""
 
 
 class ClientLogic(Protocol):
@@ -110,11 +161,13 @@ class Engine(Protocol):
     """What carries messages."""
 
     def clients(self) -> Sequence[str]:
-        """The names of all clients, sorted."""
+        """The names of the clients that can be reached now, sorted."""
         ...
 
-    def exchange(self, requests: Mapping[str, Request]) -> Mapping[str, Reply | Failure]:
-        """Deliver each request and wait for the replies."""
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
+    ) -> Mapping[str, Reply | Failure]:
+        """Deliver each request and wait for the replies; who has not answered in time is a Failure."""
         ...
 
 

@@ -11,6 +11,7 @@ from fedkge.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Index, average, covers, excess, misfit
 from fedkge.federation.messages import (
+    NO_LIMIT,
     Engine,
     Evaluate,
     Failure,
@@ -39,6 +40,9 @@ class ServerPlan:
     fraction: float = 1.0
     minimum_clients: int = 1
     largest_row_norm: float = 1000.0
+    minimum_owners: int = 1
+    """A row that fewer clients own is left with them: nothing is averaged, so nothing need be shown."""
+    timeout_seconds: float = NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +81,21 @@ class Server:
     federation of one keeps its client's order.
     """
 
-    def __init__(self, engine: Engine, plan: ServerPlan) -> None:
+    def __init__(self, engine: Engine, plan: ServerPlan, greetings: Mapping[str, Greeting] | None = None) -> None:
         self._engine = engine
         self._plan = plan
         self.round = 0
         self.gone: set[str] = set()
         """Clients that have said goodbye."""
-        self._greetings = self._greet()
+        self._greetings = dict(sorted((self._greet() if greetings is None else greetings).items()))
         self.names: dict[Shared, dict[str, int]] = {}
         self.owners: dict[Shared, dict[str, Index]] = {}
         self.tables: dict[Shared, Rows] = {}
         self._align()
 
     def _greet(self) -> dict[str, Greeting]:
-        replies = self._engine.exchange({name: Hello() for name in self._engine.clients()})
+        requests = {name: Hello() for name in self._engine.clients()}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         greetings: dict[str, Greeting] = {}
         for name in sorted(self._engine.clients()):
             reply = replies.get(name, Failure(name, "no answer"))
@@ -133,8 +138,11 @@ class Server:
             for kind, table in self.tables.items()
         }
 
+    def _present(self) -> set[str]:
+        return set(self._greetings).intersection(self._engine.clients())
+
     def _invited(self, round_number: int) -> list[str]:
-        names = sorted(set(self._greetings) - self.gone)
+        names = sorted(self._present() - self.gone)
         count = max(self._plan.minimum_clients, round(self._plan.fraction * len(names)), 1)
         if count >= len(names):
             return names
@@ -146,7 +154,8 @@ class Server:
         number = self.round + 1
         broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
         gone_before = len(self.gone)
-        replies = self._engine.exchange({name: Fit(number, rows) for name, rows in broadcasts.items()})
+        requests = {name: Fit(number, rows) for name, rows in broadcasts.items()}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         uploads: dict[str, Upload] = {}
         refused: dict[str, Refusal] = {}
         for name in sorted(broadcasts):
@@ -221,8 +230,8 @@ class Server:
 
     def evaluate(self, split: str) -> dict[str, Scores]:
         """Each client's ranking of its own held-out triples with the tables as they are now."""
-        requests = {name: Evaluate(self.rows_for(name), split) for name in self._greetings}
-        replies = self._engine.exchange(requests)
+        requests = {name: Evaluate(self.rows_for(name), split) for name in sorted(self._present())}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         scores: dict[str, Scores] = {}
         for name in sorted(requests):
             reply = replies.get(name, Failure(name, "no answer"))

@@ -1,0 +1,274 @@
+"""Messages as bytes: a JSON header and raw arrays, in the safetensors format; never pickle.
+
+Whatever arrives is judged before anything is made of it: size, header, the exact keys of the message, array names,
+dtypes and shapes. What does not fit is a `WireError` that says why; who sent it is for the engine to add.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize
+
+from fedkge.errors import FedkgeError
+from fedkge.federation.messages import (
+    Accept,
+    Evaluate,
+    Failure,
+    Finish,
+    Fit,
+    Goodbye,
+    Greeting,
+    Hello,
+    Invite,
+    Kept,
+    Reply,
+    Request,
+    Scores,
+    Share,
+    Shared,
+    Sharing,
+    Upload,
+)
+from fedkge.federation.storage import raw_bytes
+
+Message: TypeAlias = Request | Reply | Failure
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+Numbers: TypeAlias = Literal["float32", "float16"]
+"""What rows travel as; they arrive as float32 in any case."""
+
+LARGEST_MESSAGE = 2**31
+LARGEST_HEADER = 2**20
+LONGEST_REASON = 2_000
+KINDS: tuple[Shared, ...] = ("entities", "relations")
+DTYPES = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "U8": np.uint8}
+NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+
+
+class WireError(FedkgeError):
+    """A message that is not what a fedkge site or server would send.
+
+    >>> WireError("expected a message").exit_code
+    6
+    """
+
+    exit_code = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How one kind of message travels: the header's other keys, and which tables of which dtype go beside it."""
+
+    message: type[Any]
+    plain: Mapping[str, Callable[[Any], bool]]
+    tables: str = ""
+    names: str = ""
+
+
+def encode(message: Message, numbers: Numbers = "float32") -> bytes:
+    """The bytes of a message; the same message gives the same bytes.
+
+    >>> decode(encode(Goodbye("budget spent")))
+    Goodbye(reason='budget spent')
+    """
+    kind = type(message).__name__
+    form = FORMS[kind]
+    values: dict[str, Any] = {
+        item.name: _plain(getattr(message, item.name))
+        for item in fields(message)
+        if item.name not in (form.tables, form.names)
+    }
+    arrays: Arrays = {}
+    if form.tables:
+        for name, table in getattr(message, form.tables).items():
+            whole = np.issubdtype(table.dtype, np.integer)
+            with np.errstate(over="ignore"):  # the receiver refuses what is infinite, and says so
+                arrays[name] = table if whole else table.astype(numbers, copy=False)
+    if form.names:
+        for name, words in getattr(message, form.names).items():
+            arrays |= _from_words(name, words)
+    return _pack({"kind": kind, **values}, arrays)
+
+
+def decode(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSAGE) -> Message:
+    """The message in these bytes, or a WireError that says what is wrong with them."""
+    header, arrays = _unpack(bytes(content), largest)
+    kind = header.pop("kind", None)
+    form = FORMS.get(kind) if isinstance(kind, str) else None
+    if form is None:
+        raise WireError(f"expected a message of a known kind, got {kind!r:.40}")
+    if set(header) != set(form.plain):
+        raise WireError(f"{kind}: expected the keys {sorted(form.plain)}, got {sorted(header)!r:.200}")
+    for key, fits in form.plain.items():
+        if not fits(header[key]):
+            raise WireError(f"{kind}: {key} is not what it should be, got {header[key]!r:.60}")
+    values: dict[str, Any] = dict(header)
+    if form.names:
+        values[form.names] = _to_words(arrays)
+    elif form.tables:
+        values[form.tables] = _tables(kind, arrays, whole=form.message is Share)
+    elif arrays:
+        raise WireError(f"{kind}: expected no arrays, got {sorted(arrays)!r:.200}")
+    message: Message = form.message(**values)
+    return message
+
+
+def as_request(message: Message) -> Request:
+    """The message, if it is one that a server sends to a site."""
+    if isinstance(message, (Invite, Hello, Share, Fit, Evaluate, Finish)):
+        return message
+    raise WireError(f"expected a request, got {type(message).__name__}")
+
+
+def as_reply(message: Message) -> Reply | Failure:
+    """The message, if it is one that a site sends to the server."""
+    if isinstance(message, (Invite, Hello, Share, Fit, Evaluate, Finish)):
+        raise WireError(f"expected a reply, got {type(message).__name__}")
+    return message
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    try:
+        text = json.dumps(header, sort_keys=True, allow_nan=False)
+    except ValueError as error:
+        raise WireError(f"{header['kind']}: a number is not finite, so it is not sent") from error
+    layout: dict[str, Any] = {"__metadata__": {"fedkge": text}}
+    end = 0
+    for name, array in ordered:
+        begin, end = end, end + array.nbytes
+        layout[name] = {"dtype": NAMES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
+    head = json.dumps(layout, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    return b"".join([len(head).to_bytes(8, "little"), head, *(raw_bytes(array) for _, array in ordered)])
+
+
+def _unpack(content: bytes, largest: int) -> tuple[dict[str, Any], Arrays]:
+    if len(content) > largest:
+        raise WireError(f"expected at most {largest:,} bytes, got {len(content):,}")
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > min(LARGEST_HEADER, len(content) - 8):
+        raise WireError(f"expected a header of at most {LARGEST_HEADER:,} bytes, got {len(content):,} bytes of another")
+    try:
+        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        header = json.loads(metadata["fedkge"], parse_constant=_refuse)
+        found = deserialize(content)
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise WireError(f"expected a safetensors message, got something else ({error!s:.80})") from error
+    if not isinstance(header, dict) or set(metadata) != {"fedkge"}:
+        raise WireError("expected a header of keys and values, got something else")
+    return header, {name: _array(name, entry) for name, entry in found}
+
+
+def _refuse(number: str) -> float:
+    raise ValueError(f"{number} is no number")
+
+
+def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
+    dtype = DTYPES.get(entry["dtype"])
+    if dtype is None:
+        raise WireError(f"{name:.40}: expected one of {', '.join(DTYPES)}, got {entry['dtype']}")
+    return np.frombuffer(entry["data"], dtype).reshape(entry["shape"])
+
+
+def _tables(kind: str, arrays: Arrays, whole: bool) -> dict[str, NDArray[Any]]:
+    for name, array in arrays.items():
+        if name not in KINDS:
+            raise WireError(f"{kind}: expected tables of {' or '.join(KINDS)}, got {name!r:.40}")
+        fits = array.dtype == np.int64 if whole else array.dtype in (np.float32, np.float16)
+        if not fits or array.ndim != (1 if whole else 2):
+            raise WireError(f"{kind}: {name} has dtype {array.dtype} and shape {array.shape}, which no table has")
+    return {name: arrays[name] if whole else arrays[name].astype(np.float32, copy=False) for name in sorted(arrays)}
+
+
+def _from_words(name: str, words: Sequence[str]) -> Arrays:
+    content = [word.encode() for word in words]
+    ends = np.cumsum([len(word) for word in content], dtype=np.int64)
+    return {f"{name}/ends": ends, f"{name}/text": np.frombuffer(b"".join(content), np.uint8)}
+
+
+def _to_words(arrays: Arrays) -> dict[str, tuple[str, ...]]:
+    kinds = [kind for kind in KINDS if f"{kind}/ends" in arrays]
+    if set(arrays) != {f"{kind}/{part}" for kind in kinds for part in ("ends", "text")}:
+        raise WireError(f"Greeting: expected names of {' or '.join(KINDS)}, got {sorted(arrays)!r:.200}")
+    words: dict[str, tuple[str, ...]] = {}
+    for kind in kinds:
+        ends, text = arrays[f"{kind}/ends"], arrays[f"{kind}/text"]
+        if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
+            raise WireError(f"Greeting: the names of {kind} have another form than names have")
+        edges = np.concatenate([np.zeros(1, np.int64), ends])
+        if edges[-1] != len(text) or (np.diff(edges) < 0).any():
+            raise WireError(f"Greeting: the names of {kind} do not add up to their {len(text):,} bytes")
+        content = text.tobytes()
+        try:
+            words[kind] = tuple(content[a:b].decode() for a, b in zip(edges[:-1], edges[1:], strict=True))
+        except UnicodeDecodeError as error:
+            raise WireError(f"Greeting: a name of {kind} is not UTF-8") from error
+    return words
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_REASON
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _metrics(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_number, value.values()))
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) <= set(KINDS) and all(map(_count, value.values()))
+
+
+def _scalars(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        item is None or _text(item) or _number(item) or item in (True, False) for item in value.values()
+    )
+
+
+FORMS: dict[str, _Form] = {
+    form.message.__name__: form
+    for form in (
+        _Form(Invite, {"version": _text, "terms": _scalars}),
+        _Form(Accept, {"version": _text}),
+        _Form(Hello, {}),
+        _Form(Greeting, {"widths": _counts, "triples": _count}, names="names"),
+        _Form(Share, {}, tables="places"),
+        _Form(Sharing, {"rows": _counts}),
+        _Form(Fit, {"round": _count}, tables="rows"),
+        _Form(
+            Upload,
+            {"round": _count, "triples": _count, "loss": lambda value: value is None or _number(value)},
+            tables="rows",
+        ),
+        _Form(Goodbye, {"reason": _text}),
+        _Form(Evaluate, {"split": lambda value: value in ("train", "valid", "test")}, tables="rows"),
+        _Form(
+            Scores,
+            {
+                "triples": _count,
+                "metrics": _metrics,
+                "controls": lambda value: isinstance(value, dict) and all(map(_metrics, value.values())),
+            },
+        ),
+        _Form(Finish, {"round": _count}, tables="rows"),
+        _Form(Kept, {"round": _count}),
+        _Form(Failure, {"client": _text, "reason": _text, "diverged": lambda value: value in (True, False)}),
+    )
+}
