@@ -15,16 +15,17 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.deploy.keys import Key
+from fedkge.deploy.renumbering import renumbered
 from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
-from fedkge.graph import Graph, Triples, Vocabulary
+from fedkge.graph import Graph, Vocabulary
 
 Places: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -85,20 +86,11 @@ def aligned_graph(graph: Graph, entities: Sequence[str], relations: Sequence[str
     (['00', 'ff'], ['b', 'a'], [[1, 0, 0]])
     """
     of_entities, of_relations = _order(entities, "entities"), _order(relations, "relations")
-    places = tuple(np.argsort(order).astype(np.int32) for order in (of_entities, of_relations))
-
-    def moved(triples: Triples) -> Triples:
-        heads, kinds, tails = triples.T
-        return np.column_stack([places[0][heads], places[1][kinds], places[0][tails]])
-
-    made = replace(
+    made = renumbered(
         graph,
-        entities=Vocabulary(tuple(entities[i] for i in of_entities)),
-        relations=Vocabulary(tuple(relations[i] for i in of_relations)),
-        train=moved(graph.train),
-        valid=moved(graph.valid),
-        test=moved(graph.test),
-        elsewhere=moved(graph.elsewhere),
+        Vocabulary(tuple(entities[i] for i in of_entities)),
+        Vocabulary(tuple(relations[i] for i in of_relations)),
+        (np.argsort(of_entities).astype(np.int32), np.argsort(of_relations).astype(np.int32)),
     )
     return AlignedGraph(
         made,

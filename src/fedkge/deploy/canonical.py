@@ -14,8 +14,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from fedkge.deploy.renumbering import renumbered
 from fedkge.errors import DataError
-from fedkge.graph import Graph, Triples, Vocabulary, distinct_triples
+from fedkge.graph import Graph, Vocabulary, distinct_triples
 
 UnicodeForm: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
 Case: TypeAlias = Literal["keep", "fold"]
@@ -135,24 +136,17 @@ def canonical_graph(graph: Graph, rules: Rules, merge: bool = False) -> Canonica
     relations, of_relations = _vocabulary(graph.relations, rules, "relation", merge)
     if not of_entities.changed and not of_relations.changed:
         return CanonicalGraph(graph, of_entities, of_relations)
-    places = (
+    moves = (
         np.array([entities.index[name] for name in rules.apply_all(graph.entities)], np.int32),
         np.array([relations.index[name] for name in rules.apply_all(graph.relations)], np.int32),
     )
-
-    def moved(triples: Triples) -> Triples:
-        heads, kinds, tails = triples.T
-        return np.column_stack([places[0][heads], places[1][kinds], places[0][tails]])
-
-    train = distinct_triples(moved(graph.train))
+    moved = renumbered(graph, entities, relations, moves)
+    train = distinct_triples(moved.train)
     made = replace(
-        graph,
-        entities=entities,
-        relations=relations,
+        moved,
         train=train,
-        valid=distinct_triples(moved(graph.valid)),
-        test=distinct_triples(moved(graph.test)),
-        elsewhere=moved(graph.elsewhere),
+        valid=distinct_triples(moved.valid),
+        test=distinct_triples(moved.test),
         removed_duplicates=graph.removed_duplicates + len(graph.train) - len(train),
     )
     return CanonicalGraph(made, of_entities, of_relations)
