@@ -14,7 +14,7 @@ pytest.importorskip("nacl")
 from nacl import bindings
 
 from fedkge.deploy.alignment import malformed
-from fedkge.deploy.group import fresh_scalar, hash_to_point, lowered, points_of, raised, scalar_from
+from fedkge.deploy.group import fresh_scalar, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent_of, go_round
 from fedkge.deploy.keys import Key
 from fedkge.errors import DataError, PrivacyError
@@ -148,8 +148,8 @@ def test_a_point_outside_the_group_is_refused(content: bytes) -> None:
 def test_points_inside_are_taken_and_powers_undo() -> None:
     points = [hash_to_point("x", str(number)) for number in range(20)]
     assert points_of(b"".join(points)) == points
-    scalar = fresh_scalar()
-    assert lowered(raised(points, scalar), scalar) == points
+    one, two = fresh_scalar(), fresh_scalar()
+    assert raised(raised(points, one), over(two, one)) == raised(points, two)
     assert exponent_of(KEY) == exponent_of(Key(KEY.secret)) != exponent_of(Key.fresh())
 
 

@@ -69,9 +69,16 @@ def raised(points: Iterable[bytes], scalar: bytes) -> list[bytes]:
     return [power(scalar, point) for point in points]
 
 
-def lowered(points: Iterable[bytes], scalar: bytes) -> list[bytes]:
-    """What gives `points` when raised to `scalar`."""
-    return raised(points, _sodium().crypto_core_ed25519_scalar_invert(scalar))
+def over(above: bytes, below: bytes) -> bytes:
+    """The exponent that undoes `below` and then does `above`.
+
+    >>> point, one, two = hash_to_point("d", "x"), fresh_scalar(), fresh_scalar()
+    >>> raised(raised([point], one), over(two, one)) == raised([point], two)
+    True
+    """
+    sodium = _sodium()
+    scalar: bytes = sodium.crypto_core_ed25519_scalar_mul(above, sodium.crypto_core_ed25519_scalar_invert(below))
+    return scalar
 
 
 def points_of(content: bytes) -> list[bytes]:
@@ -84,11 +91,15 @@ def points_of(content: bytes) -> list[bytes]:
     """
     if len(content) % POINT_BYTES:
         raise DataError(f"expected whole points of {POINT_BYTES} bytes, got {len(content)} bytes")
-    valid = _sodium().crypto_core_ed25519_is_valid_point
-    points = [content[at : at + POINT_BYTES] for at in range(0, len(content), POINT_BYTES)]
+    valid, points = _sodium().crypto_core_ed25519_is_valid_point, cut(content)
     for place, point in enumerate(points):
         if not valid(point):
             raise DataError(f"point {place} of {len(points)}: expected a point of the group, got something else")
     if len(set(points)) != len(points):
         raise DataError(f"expected {len(points)} different points, got {len(set(points))}")
     return points
+
+
+def cut(content: bytes) -> list[bytes]:
+    """The points in these bytes, unchecked: for bytes of one's own."""
+    return [content[at : at + POINT_BYTES] for at in range(0, len(content), POINT_BYTES)]

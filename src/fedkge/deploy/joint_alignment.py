@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
-from fedkge.deploy.group import POINT_BYTES, fresh_scalar, hash_to_point, lowered, points_of, raised, scalar_from
+from fedkge.deploy.group import POINT_BYTES, cut, fresh_scalar, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.keys import Key
 from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
@@ -153,11 +153,11 @@ class Party:
         if waiting is None or message.origin != self.name or message.raised_by != self._ring.way(self.name):
             raise PrivacyError(f"{self.name}: expected a list of its own from the last site of the ring, got another")
         points = points_of(message.points)
-        if len(points) != len(waiting.names) or set(points) & set(points_of(waiting.sent)):
+        if len(points) != len(waiting.names) or set(points) & set(cut(waiting.sent)):
             raise PrivacyError(
                 f"{self.name}: sent {len(waiting.names)} names, got {len(points)} points or unraised ones"
             )
-        final = raised(lowered(points, waiting.hiding), self._exponent)
+        final = raised(points, over(self._exponent, waiting.hiding))
         domain = self._domain(message.kind).encode()
         made = (hashlib.sha256(domain + point).digest()[:PSEUDONYM_BYTES].hex() for point in final)
         return dict(zip(waiting.names, made, strict=True))
