@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, predict, report, train
+from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, federation, predict, report, train
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -51,4 +51,7 @@ app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
 app.command("report", epilog=report.EXAMPLE)(guarded(report.report))
 app.command("compare", epilog=compare.EXAMPLE)(guarded(compare.compare))
 app.command("export", epilog=export.EXAMPLE)(guarded(export.export))
+app.command("server", epilog=federation.SERVER_EXAMPLE)(guarded(federation.server))
+app.command("client", epilog=federation.CLIENT_EXAMPLE)(guarded(federation.client))
+app.add_typer(federation.app, name="federation")
 app.add_typer(data.app, name="data")

@@ -1,63 +1,75 @@
-"""A site: its own graph, its own budget, and the answers that leave its machine."""
+"""A site that takes part: it judges what the server asks for, and hands the rest to its Client."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from fedkge import __version__
-from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import Configuration, parse
-from fedkge.deploy.site_file import SiteFile
+from fedkge.deploy.admission import Admission, admit
+from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
+from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import Status
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
-from fedkge.errors import FedkgeError, NumericalError, PrivacyError, RunError
-from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import check_defence, defence_of
+from fedkge.errors import FedkgeError, NumericalError, PolicyError, PrivacyError, RunError
+from fedkge.federation.client import Client
 from fedkge.federation.messages import (
     Accept,
+    Evaluate,
     Failure,
     Finish,
     Fit,
     Goodbye,
+    Greeting,
+    Hello,
     Invite,
     Kept,
     Reply,
     Request,
+    Share,
+    Upload,
 )
-from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import RunDirectory, provenance_of
-from fedkge.graph import Graph
-from fedkge.graph.datasets import load
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.storage import make_folder
 
 LOG = logging.getLogger("fedkge.site")
 LOCK_SECONDS = 120.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seat:
+    """What a site has once it has accepted an invitation."""
+
+    invite: Invite
+    admission: Admission
+    client: Client
+
+
 class Member:
     """Answers a server's requests, as far as site.toml allows. Use it with `with`: it keeps its run directory locked.
 
-    It begins with an invitation, whose terms it judges; before that it answers nothing.
+    It begins with an invitation, whose terms it judges; before that it answers nothing. It shares no row before it
+    has seen that enough others own it, trains no round beyond those agreed, and tells no loss unless it may.
     """
 
-    def __init__(self, settings: SiteFile, name: str) -> None:
-        self.name = name
+    def __init__(self, settings: SiteSettings) -> None:
+        self.name = settings.name
         self._settings = settings
         self._directory = RunDirectory(settings.run)
         self._status = Status(settings.run)
         self._stack = ExitStack()
-        self._client: Client | None = None
-        self._configuration: Configuration | None = None
-        self._terms: dict[str, Any] = {}
+        self._seat: _Seat | None = None
         self._numbers: Numbers = "float32"
-        self._graph: Graph | None = None
-        self._ledger: Ledger | None = None
+        self._sharing = settings.least_owners == 1
+        self._finished: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -73,42 +85,48 @@ class Member:
             reply: Reply | Failure = self.handle(as_request(decode(content, LARGEST_MESSAGE)))
         except FedkgeError as error:
             LOG.error("%s", error)
-            self._status.note(f"refused: {error}")
-            reply = Failure(self.name, _outward(error), isinstance(error, NumericalError))
+            self._status.note(str(error))
+            reply = Failure(self.name, outward(error), isinstance(error, NumericalError))
+        except Exception:
+            LOG.exception("a mistake in fedkge; the server is told no more than that")
+            self._status.note("a mistake in fedkge; nvflare.log has the traceback")
+            reply = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
         return encode(reply, self._numbers)
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
         if isinstance(request, Invite):
             return self._join(request)
-        if self._client is None:
-            raise RunError(f"{self.name} was asked for {type(request).__name__} before it was invited")
-        if isinstance(request, Finish):
-            return self._finish(request, self._client)
+        if self._seat is None:
+            raise WireError(f"{self.name} was asked for {type(request).__name__} before it was invited")
+        if isinstance(request, Hello):
+            return self._greet(self._seat)
+        if isinstance(request, Share):
+            return self._share(request, self._seat)
         if isinstance(request, Fit):
-            return self._fit(request, self._client)
-        return self._client.handle(request)
+            return self._fit(request, self._seat)
+        if isinstance(request, Evaluate):
+            return self._evaluate(request, self._seat)
+        return self._finish(request, self._seat)
 
     def _join(self, invite: Invite) -> Accept:
         if invite.version != __version__:
             raise WireError(
-                f"{self.name} runs fedkge {__version__}, the server {invite.version}; install the same version at both"
+                f"{self.name} runs fedkge {__version__}, the server {invite.version}: install one version everywhere"
             )
-        if self._client is not None:
-            if dict(invite.terms) != self._terms:
-                raise WireError(f"{self.name} has accepted other terms; terms do not change while a federation runs")
-            return Accept(__version__)
-        self._lock()
-        graph = load(self._settings.graph)
-        configuration = self._settle(invite.terms, graph)
-        self._client = self._make_client(configuration, graph)
-        self._configuration, self._terms, self._graph = configuration, dict(invite.terms), graph
-        self._status.write(state="joined", round=self._client.round, rounds=configuration.rounds, **self._budget())
-        return Accept(__version__)
+        if self._seat is None:
+            self._lock()
+            admission = admit(invite, self._settings, self._directory)
+            self._seat = _Seat(invite, admission, admission.make_client(self.name, self._directory))
+            self._numbers = "float16" if invite.numbers == "float16" else "float32"
+            self._say("joined", self._seat, self._seat.client.round)
+        elif invite != self._seat.invite:
+            raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
+        return Accept(__version__, self._seat.admission.fingerprint)
 
     def _lock(self) -> None:
         """A process of an earlier job may still be ending."""
-        self._directory.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self._directory.path)
         ends = time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -119,76 +137,80 @@ class Member:
                     raise
                 time.sleep(0.5)
 
-    def _settle(self, terms: Any, graph: Graph) -> Configuration:
-        own = {"data": self._settings.graph, "record": self._settings.record, "threads": self._settings.threads}
-        saved = self._directory.read_configuration() if self._directory.exists() else None
-        seed = self._settings.seed if self._settings.seed is not None else saved[0].seed if saved else fresh_seed()
-        options = {**terms, **self._settings.privacy, **own, "seed": seed}
-        numbers = options.pop("wire", "float32")
-        self._numbers = "float16" if numbers == "float16" else "float32"
-        configuration = parse(options)
-        check_defence(configuration)
-        provenance = provenance_of((graph,), configuration)
-        if saved is None:
-            self._directory.create(configuration, provenance)
-        elif saved[1].get("configuration") != configuration.identity or saved[1].get("data") != provenance["data"]:
-            raise PrivacyError(
-                f"{self.name}: the terms, site.toml or the graph are not those that this run began with; "
-                "restore them, or choose a new run directory (its ledger then begins anew, and both count)"
+    def _greet(self, seat: _Seat) -> Greeting:
+        greeting = seat.client.handle(Hello())
+        if not isinstance(greeting, Greeting):
+            raise RunError(f"{self.name}: expected a greeting of its own client, got {type(greeting).__name__}")
+        key, names = seat.admission.key, greeting.names["entities"]
+        tags = ownership_tags(key, self._settings.federation, self.name, names)
+        return replace(greeting, tags={"entities": np.frombuffer(tags, np.uint8).reshape(-1, PSEUDONYM_BYTES)})
+
+    def _share(self, request: Share, seat: _Seat) -> Reply:
+        """Agree to share rows of which others have shown that they own them too."""
+        names = seat.client.shard.entities.names
+        witnesses = {other: Witness(word.places, word.tags.tobytes()) for other, word in request.evidence.items()}
+        try:
+            mask = confirmed(
+                seat.admission.key,
+                self._settings.federation,
+                self.name,
+                names,
+                witnesses,
+                self._settings.least_owners,
             )
-        return configuration
-
-    def _make_client(self, configuration: Configuration, graph: Graph) -> Client:
-        plan = ClientPlan(
-            configuration, configuration.seed or 0, self._settings.number, ("entities",), configuration.threads or 1
-        )
-        if configuration.defence != "none":
-            self._ledger = Ledger.open(self._directory.ledger)
-            defence = defence_of(configuration, self.name, graph, self._ledger)
-            plan = replace(plan, defence=defence, ledger=self._ledger)
-        return Client(self.name, graph, plan, self._directory.checkpoints)
-
-    def _budget(self) -> dict[str, Any]:
-        if self._ledger is None:
-            return {}
-        promise = self._ledger.promises[self.name]
-        return {"spent": self._ledger.spent(self.name), "epsilon": promise.epsilon, "delta": promise.delta}
-
-    def _fit(self, request: Fit, client: Client) -> Reply:
-        assert self._configuration is not None  # noqa: S101 (it has joined)
-        rounds = self._configuration.rounds
-        if request.round > rounds:
-            raise PrivacyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
-        self._status.write(state="training", round=request.round, rounds=rounds, **self._budget())
-        reply = client.handle(request)
-        state = "out of budget" if isinstance(reply, Goodbye) else "uploaded"
-        self._status.write(state=state, round=request.round, rounds=rounds, **self._budget())
+        except PrivacyError as error:
+            raise PolicyError(str(error)) from error
+        asked = request.places.get("entities", np.zeros(0, np.int64))
+        if len(asked) and (asked.min() < 0 or asked.max() >= len(mask) or not mask[asked].all()):
+            raise PolicyError(
+                f"{self.name}: the server asks for rows that fewer than {self._settings.least_owners} sites own; "
+                "set minimum-owners in federation.toml to the largest least-owners of any site"
+            )
+        reply = seat.client.handle(request)
+        self._sharing = True
         return reply
 
-    def _finish(self, request: Finish, client: Client) -> Kept:
-        assert self._graph is not None  # noqa: S101 (it has joined)
-        graph = self._graph
-        self._directory.write_vocabularies(graph.entities, graph.relations)
-        self._directory.write_model(
-            {
-                "entities": request.rows["entities"],
-                "own/client-0": np.arange(len(graph.entities), dtype=np.int32),
-                "relations/client-0": client.unshared()["relations"],
-                "relation_ids/client-0": np.arange(len(graph.relations), dtype=np.int32),
-            },
-            {"round": request.round},
-        )
-        self._directory.write_metrics([])
-        self._status.write(state="finished", round=request.round, **self._budget())
+    def _fit(self, request: Fit, seat: _Seat) -> Reply:
+        rounds = seat.admission.configuration.rounds
+        if not self._sharing:
+            raise PolicyError(f"{self.name}: nothing is trained before the server has shown who owns which rows")
+        if request.round > rounds:
+            raise PolicyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
+        self._say("training", seat, request.round)
+        reply = seat.client.handle(request)
+        if isinstance(reply, Upload):
+            keep_round(self._directory, self.name, seat.client, request, reply, seat.admission.recorded)
+            if not self._settings.limits.tell_loss:
+                reply = replace(reply, loss=None)
+        self._say("out of budget" if isinstance(reply, Goodbye) else "uploaded", seat, request.round)
+        return reply
+
+    def _evaluate(self, request: Evaluate, seat: _Seat) -> Reply:
+        if not self._settings.limits.answer_evaluations:
+            raise PolicyError(f"{self.name} ranks its triples for itself (answer-evaluations under [limits])")
+        return seat.client.handle(request)
+
+    def _finish(self, request: Finish, seat: _Seat) -> Kept:
+        keep_model(self._directory, seat.admission, seat.client, request)
+        self._finished = request.round
         return Kept(request.round)
 
+    def answered(self) -> None:
+        """The server has the last answer; when that was the one to its farewell, this site is done."""
+        if self._seat is not None and self._finished is not None:
+            self._say("finished", self._seat, self._finished)
 
-def _outward(error: FedkgeError) -> str:
+    def _say(self, state: str, seat: _Seat, round_number: int) -> None:
+        budget: Mapping[str, Any] = seat.admission.budget(self.name)
+        self._status.write(state=state, round=round_number, rounds=seat.admission.configuration.rounds, **budget)
+
+
+def outward(error: FedkgeError) -> str:
     """What the server may read of an error: a file's error may name entities and paths, which are the site's own.
 
-    >>> _outward(RunError("/home/me/graph.tsv: no such file"))
+    >>> outward(RunError("/home/me/graph.tsv: no such file"))
     "RunError; the site's own log says more"
     """
-    if isinstance(error, WireError):
+    if isinstance(error, (WireError, PolicyError)):
         return str(error)
     return f"{type(error).__name__}; the site's own log says more"

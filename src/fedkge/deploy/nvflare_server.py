@@ -7,10 +7,8 @@ The job holds nothing but the name of this class. What the federation is stands 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from nvflare.apis.event_type import EventType
@@ -23,24 +21,19 @@ from nvflare.apis.signal import Signal
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.nvflare_engine import NVFlareEngine, Stopped
-from fedkge.errors import ConfigurationError
+from fedkge.deploy.nvflare_names import (
+    CONTENT,
+    NUMBER,
+    REPLY,
+    REQUEST,
+    SERVER_FILE,
+    SERVER_VARIABLE,
+    VERDICT,
+    settings_path,
+)
 
 LOG = logging.getLogger("fedkge.server")
-VARIABLE = "FEDKGE_FEDERATION"
-REQUEST, REPLY = "fedkge.request", "fedkge.reply"
-NUMBER, CONTENT, VERDICT = "number", "content", "verdict"
 DELIVERY_SECONDS = 600.0
-
-
-def settings_path(variable: str, file_name: str, context: FLContext) -> Path:
-    """The settings of this machine: named by the environment, or in NVFlare's folder for what is local."""
-    named = os.environ.get(variable)
-    if named:
-        return Path(named)
-    path = Path(context.get_prop(FLContextKey.WORKSPACE_OBJECT).get_site_config_dir()) / file_name
-    if not path.exists():
-        raise ConfigurationError(f"expected {path}, or {variable} to name the file; found neither")
-    return path
 
 
 class FlareCarrier:
@@ -81,7 +74,7 @@ class FlareCarrier:
         return bool(self._signal.triggered)
 
 
-class FederationController(Controller):
+class FederationController(Controller):  # type: ignore[misc] # NVFlare has no types
     """Runs the federation's rounds as an NVFlare workflow."""
 
     def __init__(self) -> None:
@@ -96,7 +89,7 @@ class FederationController(Controller):
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """All rounds that are left."""
-        path = settings_path(VARIABLE, "federation.toml", fl_ctx)
+        path = settings_path(SERVER_VARIABLE, SERVER_FILE, fl_ctx)
         settings = read_federation(path)
         self._carrier = FlareCarrier(fl_ctx.get_engine(), abort_signal)
         self._engine = NVFlareEngine(self._carrier, settings.wire, settings.largest_message)

@@ -19,16 +19,26 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from fedkge.deploy.member import Member
-from fedkge.deploy.nvflare_server import CONTENT, NUMBER, REPLY, REQUEST, VERDICT, settings_path
-from fedkge.deploy.site_file import read_site
+from fedkge.deploy.nvflare_names import (
+    CONTENT,
+    NUMBER,
+    REPLY,
+    REQUEST,
+    SITE_FILE,
+    SITE_VARIABLE,
+    TAKEN,
+    VERDICT,
+    settings_path,
+)
+from fedkge.deploy.site_settings import read_site
+from fedkge.errors import ConfigurationError
 
 LOG = logging.getLogger("fedkge.site")
-VARIABLE = "FEDKGE_SITE"
 ANSWER_SECONDS = 600.0
 RETRY_SECONDS = 1.0
 
 
-class SiteExecutor(Executor):
+class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
     """Answers the server's requests, one after the other, in a thread of its own."""
 
     def __init__(self) -> None:
@@ -42,10 +52,13 @@ class SiteExecutor(Executor):
         """Begin and end with the job."""
         if event_type == EventType.START_RUN:
             self._engine = fl_ctx.get_engine()
-            site = Member(read_site(settings_path(VARIABLE, "site.toml", fl_ctx)), fl_ctx.get_identity_name())
+            settings = read_site(settings_path(SITE_VARIABLE, SITE_FILE, fl_ctx))
+            certified = fl_ctx.get_identity_name()
+            if settings.name != certified:
+                raise ConfigurationError(f"site.toml is that of {settings.name!r}, the certificate of {certified!r}")
+            threading.Thread(target=self._work, args=(Member(settings),), daemon=True, name="fedkge").start()
             self._engine.register_aux_message_handler(REQUEST, self._accept)
-            threading.Thread(target=self._work, args=(site,), daemon=True, name="fedkge").start()
-        elif event_type in (EventType.ABOUT_TO_END_RUN, EventType.ABORT_TASK, EventType.END_RUN):
+        elif event_type in (EventType.ABOUT_TO_END_RUN, EventType.END_RUN):
             self._over.set()
             self._requests.put(None)
 
@@ -59,19 +72,20 @@ class SiteExecutor(Executor):
         if not isinstance(number, str) or not isinstance(content, bytes):
             LOG.warning("refused a request that is none")
             return make_reply(ReturnCode.BAD_REQUEST_DATA)
-        if number not in self._known:  # the same request again, because the first receipt was lost
+        if number not in self._known:  # else the same again, because the first receipt was lost
             self._known.add(number)
             self._requests.put((number, content))
         return make_reply(ReturnCode.OK)
 
-    def _work(self, site: Member) -> None:
-        with site:
+    def _work(self, member: Member) -> None:
+        with member:
             while (item := self._requests.get()) is not None:
                 number, content = item
-                self._answer(number, site.answer(content))
+                if self._answer(number, member.answer(content)):
+                    member.answered()
 
-    def _answer(self, number: str, content: bytes) -> None:
-        """Until the server has it or the job ends; an answer that nobody waits for any more is forgotten."""
+    def _answer(self, number: str, content: bytes) -> bool:
+        """Try until the server has it or the job ends; whether the server took it."""
         while not self._over.is_set():
             with self._engine.new_context() as context:
                 replies = self._engine.send_aux_request(
@@ -84,7 +98,8 @@ class SiteExecutor(Executor):
                 )
             reply = next(iter((replies or {}).values()), None)
             if reply is not None and reply.get_return_code() == ReturnCode.OK:
-                if reply.get(VERDICT) != "taken":
+                if reply.get(VERDICT) != TAKEN:  # late, or the server has forgotten the question
                     LOG.info("the server had no use for an answer: %s", reply.get(VERDICT))
-                return
+                return bool(reply.get(VERDICT) == TAKEN)
             self._over.wait(RETRY_SECONDS)
+        return False

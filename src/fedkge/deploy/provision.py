@@ -18,7 +18,7 @@ from fedkge.federation.storage import make_folder
 CONTROLLER = "fedkge.deploy.nvflare_server.FederationController"
 EXECUTOR = "fedkge.deploy.nvflare_site.SiteExecutor"
 COORDINATOR = "coordinator@fedkge.federation"
-SERVER_KIT, COORDINATOR_KIT, AUTHORITY = "server", "coordinator", "authority"
+SERVER_KIT, COORDINATOR_KIT, AUTHORITY, SITE_KIT = "server", "coordinator", "authority", "kit"
 
 _FLARE = "nvflare.app_common"
 
@@ -50,11 +50,14 @@ def provision(settings: FederationFile) -> dict[str, Path]:
     source = Path(str(made.get("current_prod_dir", "")))
     if not source.is_dir() or made.get("build_error"):
         raise RunError(f"NVFlare could not make the start-up kits for {settings.server} in {settings.kits}")
-    names = {settings.server: SERVER_KIT, COORDINATOR: COORDINATOR_KIT, **{site: site for site in settings.sites}}
+    names = {settings.server: SERVER_KIT, COORDINATOR: COORDINATOR_KIT}
+    names |= {site: f"{site}/{SITE_KIT}" for site in settings.sites}
     kits = {}
     for participant, folder in names.items():
         kits[participant] = settings.kits / folder
+        kits[participant].parent.mkdir(parents=True, exist_ok=True)
         shutil.move(source / participant, kits[participant])
+        (kits[participant] / "startup").chmod(0o700)
     for site in settings.sites:
         write_local(kits[site] / "local", site_resources(), site_permissions())
     work.chmod(0o700)

@@ -7,8 +7,9 @@ dtypes and shapes. What does not fit is a `WireError` that says why; who sent it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -34,6 +35,7 @@ from fedkge.federation.messages import (
     Shared,
     Sharing,
     Upload,
+    Word,
 )
 from fedkge.federation.storage import raw_bytes
 
@@ -62,12 +64,12 @@ class WireError(FedkgeError):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How one kind of message travels: the header's other keys, and which tables of which dtype go beside it."""
+    """How one kind of message travels: the keys of its header, and how the rest of its fields become arrays."""
 
     message: type[Any]
     plain: Mapping[str, Callable[[Any], bool]]
-    tables: str = ""
-    names: str = ""
+    pack: Callable[[Any, Numbers], Arrays] = lambda _message, _numbers: {}
+    unpack: Callable[[str, Arrays], dict[str, Any]] = lambda kind, arrays: _nothing(kind, arrays)
 
 
 def encode(message: Message, numbers: Numbers = "float32") -> bytes:
@@ -78,21 +80,8 @@ def encode(message: Message, numbers: Numbers = "float32") -> bytes:
     """
     kind = type(message).__name__
     form = FORMS[kind]
-    values: dict[str, Any] = {
-        item.name: _plain(getattr(message, item.name))
-        for item in fields(message)
-        if item.name not in (form.tables, form.names)
-    }
-    arrays: Arrays = {}
-    if form.tables:
-        for name, table in getattr(message, form.tables).items():
-            whole = np.issubdtype(table.dtype, np.integer)
-            with np.errstate(over="ignore"):  # the receiver refuses what is infinite, and says so
-                arrays[name] = table if whole else table.astype(numbers, copy=False)
-    if form.names:
-        for name, words in getattr(message, form.names).items():
-            arrays |= _from_words(name, words)
-    return _pack({"kind": kind, **values}, arrays)
+    values = {key: _plain(getattr(message, key)) for key in form.plain}
+    return _pack({"kind": kind, **values}, form.pack(message, numbers))
 
 
 def decode(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSAGE) -> Message:
@@ -100,21 +89,14 @@ def decode(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSA
     header, arrays = _unpack(bytes(content), largest)
     kind = header.pop("kind", None)
     form = FORMS.get(kind) if isinstance(kind, str) else None
-    if form is None:
+    if form is None or not isinstance(kind, str):
         raise WireError(f"expected a message of a known kind, got {kind!r:.40}")
     if set(header) != set(form.plain):
         raise WireError(f"{kind}: expected the keys {sorted(form.plain)}, got {sorted(header)!r:.200}")
     for key, fits in form.plain.items():
         if not fits(header[key]):
             raise WireError(f"{kind}: {key} is not what it should be, got {header[key]!r:.60}")
-    values: dict[str, Any] = dict(header)
-    if form.names:
-        values[form.names] = _to_words(arrays)
-    elif form.tables:
-        values[form.tables] = _tables(kind, arrays, whole=form.message is Share)
-    elif arrays:
-        raise WireError(f"{kind}: expected no arrays, got {sorted(arrays)!r:.200}")
-    message: Message = form.message(**values)
+    message: Message = form.message(**header, **form.unpack(kind, arrays))
     return message
 
 
@@ -180,40 +162,78 @@ def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
     return np.frombuffer(entry["data"], dtype).reshape(entry["shape"])
 
 
-def _tables(kind: str, arrays: Arrays, whole: bool) -> dict[str, NDArray[Any]]:
+def _nothing(kind: str, arrays: Arrays) -> dict[str, Any]:
+    if arrays:
+        raise WireError(f"{kind}: expected no arrays, got {sorted(arrays)!r:.200}")
+    return {}
+
+
+def _pack_rows(message: Any, numbers: Numbers) -> Arrays:
+    with np.errstate(over="ignore"):  # the receiver refuses what is infinite, and says so
+        return {name: table.astype(numbers, copy=False) for name, table in message.rows.items()}
+
+
+def _unpack_rows(kind: str, arrays: Arrays) -> dict[str, Any]:
     for name, array in arrays.items():
-        if name not in KINDS:
-            raise WireError(f"{kind}: expected tables of {' or '.join(KINDS)}, got {name!r:.40}")
-        fits = array.dtype == np.int64 if whole else array.dtype in (np.float32, np.float16)
-        if not fits or array.ndim != (1 if whole else 2):
-            raise WireError(f"{kind}: {name} has dtype {array.dtype} and shape {array.shape}, which no table has")
-    return {name: arrays[name] if whole else arrays[name].astype(np.float32, copy=False) for name in sorted(arrays)}
+        if name not in KINDS or array.ndim != 2 or array.dtype not in (np.float32, np.float16):
+            raise WireError(f"{kind}: expected tables of rows, got {name!r:.40} of {array.dtype} {array.shape}")
+    return {"rows": {name: arrays[name].astype(np.float32, copy=False) for name in sorted(arrays)}}
 
 
-def _from_words(name: str, words: Sequence[str]) -> Arrays:
-    content = [word.encode() for word in words]
-    ends = np.cumsum([len(word) for word in content], dtype=np.int64)
-    return {f"{name}/ends": ends, f"{name}/text": np.frombuffer(b"".join(content), np.uint8)}
+def _pack_share(message: Share, _numbers: Numbers) -> Arrays:
+    arrays: Arrays = dict(message.places)
+    for other, word in message.evidence.items():
+        arrays |= {f"{other}/places": word.places, f"{other}/tags": word.tags}
+    return arrays
 
 
-def _to_words(arrays: Arrays) -> dict[str, tuple[str, ...]]:
-    kinds = [kind for kind in KINDS if f"{kind}/ends" in arrays]
-    if set(arrays) != {f"{kind}/{part}" for kind in kinds for part in ("ends", "text")}:
-        raise WireError(f"Greeting: expected names of {' or '.join(KINDS)}, got {sorted(arrays)!r:.200}")
-    words: dict[str, tuple[str, ...]] = {}
-    for kind in kinds:
-        ends, text = arrays[f"{kind}/ends"], arrays[f"{kind}/text"]
-        if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
-            raise WireError(f"Greeting: the names of {kind} have another form than names have")
-        edges = np.concatenate([np.zeros(1, np.int64), ends])
-        if edges[-1] != len(text) or (np.diff(edges) < 0).any():
-            raise WireError(f"Greeting: the names of {kind} do not add up to their {len(text):,} bytes")
-        content = text.tobytes()
-        try:
-            words[kind] = tuple(content[a:b].decode() for a, b in zip(edges[:-1], edges[1:], strict=True))
-        except UnicodeDecodeError as error:
-            raise WireError(f"Greeting: a name of {kind} is not UTF-8") from error
-    return words
+def _unpack_share(kind: str, arrays: Arrays) -> dict[str, Any]:
+    places = {name: arrays.pop(name) for name in KINDS if name in arrays}
+    others = sorted({name.rpartition("/")[0] for name in arrays})
+    if set(arrays) != {f"{other}/{part}" for other in others for part in ("places", "tags")} or "" in others:
+        raise WireError(f"{kind}: expected places and tags of other sites, got {sorted(arrays)!r:.200}")
+    words = {other: Word(arrays[f"{other}/places"], arrays[f"{other}/tags"]) for other in others}
+    for array in (*places.values(), *(word.places for word in words.values())):
+        if array.dtype != np.int64 or array.ndim != 1:
+            raise WireError(f"{kind}: expected places as a list of int64, got {array.dtype} {array.shape}")
+    for other, word in words.items():
+        if word.tags.dtype != np.uint8 or word.tags.ndim != 2 or len(word.tags) != len(word.places):
+            raise WireError(f"{kind}: {other:.70} has {word.tags.shape} tags for {len(word.places)} places")
+    return {"places": places, "evidence": words}
+
+
+def _pack_greeting(message: Greeting, _numbers: Numbers) -> Arrays:
+    arrays: Arrays = {f"{kind}/tags": tags for kind, tags in message.tags.items()}
+    for kind, words in message.names.items():
+        content = [word.encode() for word in words]
+        arrays[f"{kind}/ends"] = np.cumsum([len(word) for word in content], dtype=np.int64)
+        arrays[f"{kind}/text"] = np.frombuffer(b"".join(content), np.uint8)
+    return arrays
+
+
+def _unpack_greeting(kind: str, arrays: Arrays) -> dict[str, Any]:
+    tags = {table: arrays.pop(f"{table}/tags") for table in KINDS if f"{table}/tags" in arrays}
+    tables = [table for table in KINDS if f"{table}/ends" in arrays]
+    if set(arrays) != {f"{table}/{part}" for table in tables for part in ("ends", "text")}:
+        raise WireError(f"{kind}: expected names of {' or '.join(KINDS)}, got {sorted(arrays)!r:.200}")
+    names = {table: _words(kind, arrays[f"{table}/ends"], arrays[f"{table}/text"]) for table in tables}
+    for table, own in tags.items():
+        if own.dtype != np.uint8 or own.ndim != 2 or len(own) != len(names.get(table, ())):
+            raise WireError(f"{kind}: expected a tag for each name of {table}, got {own.dtype} {own.shape}")
+    return {"names": names, "tags": tags}
+
+
+def _words(kind: str, ends: NDArray[Any], text: NDArray[Any]) -> tuple[str, ...]:
+    if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
+        raise WireError(f"{kind}: the names have another form than names have")
+    edges = np.concatenate([np.zeros(1, np.int64), ends])
+    if edges[-1] != len(text) or (np.diff(edges) < 0).any():
+        raise WireError(f"{kind}: the names do not add up to their {len(text):,} bytes")
+    content = text.tobytes()
+    try:
+        return tuple(content[begin:end].decode() for begin, end in pairwise(edges.tolist()))
+    except UnicodeDecodeError as error:
+        raise WireError(f"{kind}: a name is not UTF-8") from error
 
 
 def _text(value: Any) -> bool:
@@ -238,27 +258,36 @@ def _counts(value: Any) -> bool:
 
 def _scalars(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        item is None or _text(item) or _number(item) or item in (True, False) for item in value.values()
+        item is None or _text(item) or _number(item) or isinstance(item, bool) for item in value.values()
     )
 
 
 FORMS: dict[str, _Form] = {
     form.message.__name__: form
     for form in (
-        _Form(Invite, {"version": _text, "terms": _scalars}),
-        _Form(Accept, {"version": _text}),
+        _Form(
+            Invite,
+            {
+                "version": _text,
+                "federation": _text,
+                "terms": _scalars,
+                "numbers": lambda value: value in ("float32", "float16"),
+            },
+        ),
+        _Form(Accept, {"version": _text, "fingerprint": _text}),
         _Form(Hello, {}),
-        _Form(Greeting, {"widths": _counts, "triples": _count}, names="names"),
-        _Form(Share, {}, tables="places"),
+        _Form(Greeting, {"widths": _counts, "triples": _count}, _pack_greeting, _unpack_greeting),
+        _Form(Share, {}, _pack_share, _unpack_share),
         _Form(Sharing, {"rows": _counts}),
-        _Form(Fit, {"round": _count}, tables="rows"),
+        _Form(Fit, {"round": _count}, _pack_rows, _unpack_rows),
         _Form(
             Upload,
             {"round": _count, "triples": _count, "loss": lambda value: value is None or _number(value)},
-            tables="rows",
+            _pack_rows,
+            _unpack_rows,
         ),
         _Form(Goodbye, {"reason": _text}),
-        _Form(Evaluate, {"split": lambda value: value in ("train", "valid", "test")}, tables="rows"),
+        _Form(Evaluate, {"split": lambda value: value in ("train", "valid", "test")}, _pack_rows, _unpack_rows),
         _Form(
             Scores,
             {
@@ -267,8 +296,8 @@ FORMS: dict[str, _Form] = {
                 "controls": lambda value: isinstance(value, dict) and all(map(_metrics, value.values())),
             },
         ),
-        _Form(Finish, {"round": _count}, tables="rows"),
+        _Form(Finish, {"round": _count}, _pack_rows, _unpack_rows),
         _Form(Kept, {"round": _count}),
-        _Form(Failure, {"client": _text, "reason": _text, "diverged": lambda value: value in (True, False)}),
+        _Form(Failure, {"client": _text, "reason": _text, "diverged": lambda value: isinstance(value, bool)}),
     )
 }

@@ -29,14 +29,20 @@ class Invite:
     """
 
     version: str
+    federation: str
     terms: Mapping[str, Any]
+    numbers: str = "float32"
+    """What rows travel as."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Client to server: it takes part on these terms, and runs this version."""
+    """Client to server: it takes part on these terms, runs this version, and agrees with whoever has its fingerprint
+    on how names are told apart.
+    """
 
     version: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +50,34 @@ class Hello:
     """Server to client: who are you, and what do you own?"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
     """Client to server: the names of the rows that it would share, in its own order, and its number of triples."""
 
     names: Mapping[Shared, Sequence[str]]
     widths: Mapping[Shared, int]
     triples: int
+    tags: Mapping[Shared, NDArray[np.uint8]] = field(default_factory=dict)
+    """For each name the client's word, which other clients can check and the server cannot make, that it owns it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """Another client's word that it owns some of this client's rows: their places here, and a tag for each."""
+
+    places: NDArray[np.int64]
+    tags: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """Server to client: of the rows that you named, share those at these places alone; so few others own the rest."""
+    """Server to client: of the rows that you named, share those at these places alone; too few others own the rest.
+
+    `evidence` are the words of the others who own them.
+    """
 
     places: Mapping[Shared, NDArray[np.int64]]
+    evidence: Mapping[str, Word] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

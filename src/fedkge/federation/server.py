@@ -21,11 +21,14 @@ from fedkge.federation.messages import (
     Hello,
     Rows,
     Scores,
+    Share,
     Shared,
+    Sharing,
     Upload,
     payload_bytes,
 )
 from fedkge.federation.randomness import server_generator
+from fedkge.federation.union import evidence, unite
 from fedkge.models.embedding import initial_rows
 from fedkge.models.scorer import ModelShape
 
@@ -77,8 +80,7 @@ class RoundReport:
 class Server:
     """Holds the shared tables over the union of all clients' names; knows neither triples nor unshared tables.
 
-    The order of the union is that of the first client's names, then the second's new ones, and so on, so a
-    federation of one keeps its client's order.
+    A row that too few clients own (`minimum_owners`) is nobody's row here: it stays with its owner.
     """
 
     def __init__(self, engine: Engine, plan: ServerPlan, greetings: Mapping[str, Greeting] | None = None) -> None:
@@ -87,7 +89,10 @@ class Server:
         self.round = 0
         self.gone: set[str] = set()
         """Clients that have said goodbye."""
+        self.excluded: dict[str, str] = {}
+        """Clients that do not agree to what is shared, and why."""
         self._greetings = dict(sorted((self._greet() if greetings is None else greetings).items()))
+        _refuse_unlike(self._greetings)
         self.names: dict[Shared, dict[str, int]] = {}
         self.owners: dict[Shared, dict[str, Index]] = {}
         self.tables: dict[Shared, Rows] = {}
@@ -103,29 +108,31 @@ class Server:
                 reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not a greeting"
                 raise RunError(f"{name} did not join the federation: {reason}")
             greetings[name] = reply
-        first = next(iter(greetings.values()))
-        for name, greeting in greetings.items():
-            if greeting.widths != first.widths or set(greeting.names) != set(first.widths):
-                raise RunError(
-                    f"{name} did not join the federation: expected tables of widths {dict(first.widths)}, "
-                    f"got {dict(greeting.widths)}; all clients need the same model and dimension"
-                )
-            for kind, names in greeting.names.items():
-                if len(set(names)) != len(names):
-                    raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
         return greetings
 
     def _align(self) -> None:
         first = next(iter(self._greetings.values()))
         generator = server_generator(self._plan.seed, 0)
-        for kind in first.names:
-            union: dict[str, int] = {}
-            places = {
-                name: np.array([union.setdefault(row, len(union)) for row in greeting.names[kind]], dtype=np.int64)
-                for name, greeting in self._greetings.items()
-            }
-            self.names[kind], self.owners[kind] = union, places
-            self.tables[kind] = initial_rows(len(union), first.widths[kind], self._plan.shape, generator)
+        unions = {kind: unite(self._greetings, kind, self._plan.minimum_owners) for kind in first.names}
+        for kind, union in unions.items():
+            self.names[kind], self.owners[kind] = dict(union.names), dict(union.owners)
+            self.tables[kind] = initial_rows(len(union.names), first.widths[kind], self._plan.shape, generator)
+        if self._plan.minimum_owners > 1:
+            self._agree({name: {kind: unions[kind].places[name] for kind in unions} for name in self._greetings})
+
+    def _agree(self, places: Mapping[str, Mapping[Shared, Index]]) -> None:
+        """Tell each client which of its rows have enough owners, and show it who they are."""
+        requests = {
+            name: Share(places[name], evidence(self._greetings, name) if "entities" in self.names else {})
+            for name in sorted(self._present())
+        }
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
+        for name in sorted(requests):
+            reply = replies.get(name, Failure(name, "no answer"))
+            expected = {kind: len(rows) for kind, rows in places[name].items()}
+            if not isinstance(reply, Sharing) or dict(reply.rows) != expected:
+                reason = reply.reason if isinstance(reply, Failure) else f"expected it to share {expected}, got {reply}"
+                self.excluded[name] = reason
 
     def rows_for(self, name: str) -> dict[Shared, Rows]:
         """The shared rows that client `name` owns, in its order: what it is sent.
@@ -139,7 +146,7 @@ class Server:
         }
 
     def _present(self) -> set[str]:
-        return set(self._greetings).intersection(self._engine.clients())
+        return set(self._greetings).intersection(self._engine.clients()) - set(self.excluded)
 
     def _invited(self, round_number: int) -> list[str]:
         names = sorted(self._present() - self.gone)
@@ -242,6 +249,20 @@ class Server:
             if reply.triples:
                 scores[name] = reply
         return scores
+
+
+def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:
+    """Rows can be averaged only where all have the same width, and each row is named once."""
+    first = next(iter(greetings.values()))
+    for name, greeting in greetings.items():
+        if greeting.widths != first.widths or set(greeting.names) != set(first.widths):
+            raise RunError(
+                f"{name} did not join the federation: expected tables of widths {dict(first.widths)}, "
+                f"got {dict(greeting.widths)}; all clients need the same model and dimension"
+            )
+        for kind, names in greeting.names.items():
+            if len(set(names)) != len(names):
+                raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
 
 
 def weighted_mean(scores: Mapping[str, Scores]) -> dict[str, float]:
