@@ -7,10 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from fedkge.cli import federation_check
 from fedkge.cli.errors import guarded, stops_at_once
 from fedkge.cli.tables import print_json, say, stdout
 
 app = typer.Typer(no_args_is_help=True, help="A federation of organisations on their own machines.")
+
+app.command("check", epilog=federation_check.EXAMPLE)(guarded(federation_check.check))
 
 SERVER_EXAMPLE = "Example: fedkge server federation.toml"
 CLIENT_EXAMPLE = "Example: fedkge client site.toml"
