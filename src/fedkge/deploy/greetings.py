@@ -20,7 +20,7 @@ class Greetings:
         self._folder = folder
 
     def check(self, site: str, greeting: Greeting, settled: bool) -> str | None:
-        """Keep a site's greeting, or compare it with the one that rows were `settled` by; why it is refused, or None."""
+        """Keep a greeting, or compare it with the one that rows were `settled` by; why it is refused, or None."""
         names = greeting.names.get("entities")
         if set(greeting.names) != {"entities"}:
             return f"expected pseudonyms of entities alone, got {sorted(greeting.names)}"

@@ -21,6 +21,11 @@ from fedkge.federation.messages import NO_LIMIT, Failure, Reply, Request
 LOG = logging.getLogger("fedkge.server")
 RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
+PING_SECONDS = 5.0
+LOST_SECONDS = 20.0
+"""A site that has not been heard of for so long is lost, though its time-out may be far away."""
+START_SECONDS = 60.0
+"""So much longer at the beginning, while job processes start."""
 
 
 class Carrier(Protocol):
@@ -32,6 +37,14 @@ class Carrier(Protocol):
 
     def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:
         """Hand a request over; whether the site has said that it has it."""
+        ...
+
+    def ping(self, site: str) -> bool:
+        """Whether the site's job process answers."""
+        ...
+
+    def lose(self, site: str) -> None:
+        """Count a site as gone until the next job."""
         ...
 
     def stopped(self) -> bool:
@@ -61,6 +74,7 @@ class NVFlareEngine:
         self._numbers: Numbers = numbers
         self._largest = largest
         self._open: dict[str, _Open] = {}
+        self._heard: dict[str, float] = {}
         self._lock = threading.Lock()
         self.refused: Callable[[str, str], None] = lambda _site, _reason: None
         """Called with a site and a reason when what it sent is refused."""
@@ -81,7 +95,7 @@ class NVFlareEngine:
             self._open |= asked
         try:
             for number, waiting in asked.items():
-                threading.Thread(target=self._deliver, args=(number, waiting, ends), daemon=True).start()
+                threading.Thread(target=self._accompany, args=(number, waiting, ends), daemon=True).start()
             for waiting in asked.values():
                 self._wait(waiting, ends)
         finally:
@@ -101,17 +115,29 @@ class NVFlareEngine:
             if self._carrier.stopped():
                 raise Stopped
             if waiting.site not in self._carrier.names():
-                waiting.answer = Failure(waiting.site, "its process has ended")
+                waiting.answer = Failure(waiting.site, "it cannot be reached any more")
                 return
             waiting.done.wait(min(CHECK_SECONDS, left))
 
-    def _deliver(self, number: str, waiting: _Open, ends: float) -> None:
-        """Try until the site has it; the site recognises a request that comes twice."""
+    def _accompany(self, number: str, waiting: _Open, ends: float) -> None:
+        """Deliver a request, trying again and again (the site recognises one that comes twice), and then see to it
+        that the site is still there. One that has been silent for too long is lost, whatever the time-out.
+        """
+        site, delivered, heard = waiting.site, False, self._heard.get(waiting.site, time.monotonic() + START_SECONDS)
         while not waiting.done.is_set() and number in self._open and not self._carrier.stopped():
             left = ends - time.monotonic()
-            if left <= 0 or self._carrier.deliver(waiting.site, number, waiting.content, left):
+            if left <= 0:
                 return
-            time.sleep(min(RETRY_SECONDS, max(0.0, ends - time.monotonic())))
+            if not delivered:
+                answered = delivered = self._carrier.deliver(site, number, waiting.content, left)
+            else:
+                answered = self._carrier.ping(site)
+            if answered:
+                heard = self._heard[site] = time.monotonic()
+            elif time.monotonic() - heard > LOST_SECONDS:
+                self._carrier.lose(site)
+                return
+            waiting.done.wait(PING_SECONDS if delivered else RETRY_SECONDS)
 
     def receive(self, number: Any, content: Any) -> str:
         """Take in an answer; returns "taken", or why not. Called by the carrier's threads."""

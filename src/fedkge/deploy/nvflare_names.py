@@ -12,13 +12,14 @@ from fedkge.deploy.processes import SERVER_VARIABLE, SITE_VARIABLE
 from fedkge.errors import ConfigurationError
 
 SERVER_FILE, SITE_FILE = "federation.toml", "site.toml"
-REQUEST, REPLY = "fedkge.request", "fedkge.reply"
+REQUEST, REPLY, PING = "fedkge.request", "fedkge.reply", "fedkge.ping"
 NUMBER, CONTENT, VERDICT = "number", "content", "verdict"
 TAKEN = "taken"
 
 __all__ = [
     "CONTENT",
     "NUMBER",
+    "PING",
     "REPLY",
     "REQUEST",
     "SERVER_FILE",

@@ -24,6 +24,7 @@ from fedkge.deploy.nvflare_engine import NVFlareEngine, Stopped
 from fedkge.deploy.nvflare_names import (
     CONTENT,
     NUMBER,
+    PING,
     REPLY,
     REQUEST,
     SERVER_FILE,
@@ -33,7 +34,7 @@ from fedkge.deploy.nvflare_names import (
 )
 
 LOG = logging.getLogger("fedkge.server")
-DELIVERY_SECONDS = 600.0
+DELIVERY_SECONDS, PING_SECONDS = 600.0, 5.0
 
 
 class FlareCarrier:
@@ -49,18 +50,24 @@ class FlareCarrier:
         return sorted(self._names - self._lost)
 
     def lose(self, site: str) -> None:
-        """NVFlare has noticed that a site's job process is gone; it comes back with the next job."""
+        """Count a site as gone until the next job."""
         if site in self._names and site not in self._lost:
-            LOG.warning("%s: its process has ended", site)
+            LOG.warning("%s cannot be reached any more", site)
             self._lost.add(site)
 
     def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:
         """Hand a request over; whether the site has said that it has it."""
-        message = Shareable({NUMBER: number, CONTENT: content})
+        return self._send(site, REQUEST, Shareable({NUMBER: number, CONTENT: content}), timeout_seconds)
+
+    def ping(self, site: str) -> bool:
+        """Whether the site's job process answers."""
+        return self._send(site, PING, Shareable(), PING_SECONDS)
+
+    def _send(self, site: str, topic: str, message: Shareable, timeout_seconds: float) -> bool:
         with self._engine.new_context() as context:
             replies = self._engine.send_aux_request(
                 targets=[site],
-                topic=REQUEST,
+                topic=topic,
                 request=message,
                 timeout=min(timeout_seconds, DELIVERY_SECONDS),
                 fl_ctx=context,

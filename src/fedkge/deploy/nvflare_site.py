@@ -22,6 +22,7 @@ from fedkge.deploy.member import Member
 from fedkge.deploy.nvflare_names import (
     CONTENT,
     NUMBER,
+    PING,
     REPLY,
     REQUEST,
     SITE_FILE,
@@ -58,6 +59,7 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
                 raise ConfigurationError(f"site.toml is that of {settings.name!r}, the certificate of {certified!r}")
             threading.Thread(target=self._work, args=(Member(settings),), daemon=True, name="fedkge").start()
             self._engine.register_aux_message_handler(REQUEST, self._accept)
+            self._engine.register_aux_message_handler(PING, _pong)
         elif event_type in (EventType.ABOUT_TO_END_RUN, EventType.END_RUN):
             self._over.set()
             self._requests.put(None)
@@ -103,3 +105,7 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
                 return bool(reply.get(VERDICT) == TAKEN)
             self._over.wait(RETRY_SECONDS)
         return False
+
+
+def _pong(topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG001 (NVFlare names them)
+    return make_reply(ReturnCode.OK)

@@ -69,7 +69,7 @@ class _Form:
     message: type[Any]
     plain: Mapping[str, Callable[[Any], bool]]
     pack: Callable[[Any, Numbers], Arrays] = lambda _message, _numbers: {}
-    unpack: Callable[[str, Arrays], dict[str, Any]] = lambda kind, arrays: _nothing(kind, arrays)
+    unpack: Callable[[str, Arrays], dict[str, Any]] = lambda kind, arrays: _nothing(kind, arrays)  # noqa: PLW0108 (defined below)
 
 
 def encode(message: Message, numbers: Numbers = "float32") -> bytes:
