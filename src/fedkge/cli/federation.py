@@ -71,6 +71,7 @@ def try_out(
     rounds: Annotated[int, typer.Option(help="Communication rounds.")] = 5,
     epsilon: Annotated[float, typer.Option(help="Each site's budget; 0 is no defence.")] = 8.0,
     seed: Annotated[int, typer.Option(help="Seed of the split.")] = 7,
+    canaries: Annotated[int, typer.Option(help="Random triples for an audit; half are put into client-0.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Run a whole federation on this machine: a server and sites as processes of their own, with TLS and certificates.
@@ -79,7 +80,7 @@ def try_out(
     """
     from fedkge.deploy.trial import Trial  # noqa: PLC0415 (NVFlare is slow to import)
 
-    trial = Trial(out, data, clients, rounds, epsilon or None, seed)
+    trial = Trial(out, data, clients, rounds, epsilon or None, seed, canaries)
     with stops_at_once(f"what there is stays in {out}", trial.stop):
         result = trial.run(say)
     if as_json:

@@ -208,7 +208,7 @@ class Member:
 def outward(error: FedkgeError) -> str:
     """What the server may read of an error: a file's error may name entities and paths, which are the site's own.
 
-    >>> outward(RunError("/home/me/graph.tsv: no such file"))
+    >>> outward(RunError("patients.tsv: no such file"))
     "RunError; the site's own log says more"
     """
     if isinstance(error, (WireError, PolicyError)):

@@ -223,17 +223,28 @@ class Client:
         own = {name: array.copy() for name, array in self._lasting().items() if name not in sent}
         steps, before = self._trainer.steps, self._state
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
-                loss = self._train(request)
-            served = before.served + 1
-            validations = self._defended.validated(before.validations, served) if self._defended else ()
-            self._state = _State(request.round, digest, loss, served, validations)
+            self._state = self._trained(request, digest)
             self.save()
         except BaseException:
             self._trainer, self._defended = self._new_trainer()
             self._fill(own)
             self._trainer.steps, self._state = steps, replace(before, began_from="")
             raise
+
+    def _trained(self, request: Fit, digest: str) -> _State:
+        """Train, and the state afterwards. That it failed may depend on triples, and the server hears of it: a failure
+        counts as released, and whoever asks again pays again.
+        """
+        served = self._state.served + 1
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
+                loss = self._train(request)
+            validations = self._defended.validated(self._state.validations, served) if self._defended else ()
+        except Exception:
+            if self._defended:
+                self._plan.ledger.release(self.name, request.round)
+            raise
+        return _State(request.round, digest, loss, served, validations)
 
     def _train(self, request: Fit) -> float | None:
         for kind, rows in request.rows.items():
