@@ -21,7 +21,19 @@ from fedkge.deploy.policy import proposal
 from fedkge.deploy.status import Status
 from fedkge.errors import FedkgeError, RunError
 from fedkge.federation.checkpoints import Checkpoint, Memory
-from fedkge.federation.messages import Accept, Engine, Failure, Finish, Greeting, Hello, Invite, Kept, Reply, Request
+from fedkge.federation.messages import (
+    NO_LIMIT,
+    Accept,
+    Engine,
+    Failure,
+    Finish,
+    Greeting,
+    Hello,
+    Invite,
+    Kept,
+    Reply,
+    Request,
+)
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan
@@ -55,7 +67,9 @@ class Members:
         """Those of them that can be reached now, sorted."""
         return tuple(name for name in self.engine.clients() if name in self.names)
 
-    def exchange(self, requests: Mapping[str, Request], *, timeout_seconds: float) -> Mapping[str, Reply | Failure]:
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
+    ) -> Mapping[str, Reply | Failure]:
         """Pass on."""
         return self.engine.exchange(requests, timeout_seconds=timeout_seconds)
 

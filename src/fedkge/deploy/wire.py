@@ -143,7 +143,7 @@ def _unpack(content: bytes, largest: int) -> tuple[dict[str, Any], Arrays]:
     try:
         metadata = json.loads(content[8 : 8 + size])["__metadata__"]
         header = json.loads(metadata["fedkge"], parse_constant=_refuse)
-        found = deserialize(content)
+        found = deserialize(content)  # type: ignore[no-untyped-call]
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WireError(f"expected a safetensors message, got something else ({error!s:.80})") from error
     if not isinstance(header, dict) or set(metadata) != {"fedkge"}:
@@ -181,7 +181,7 @@ def _unpack_rows(kind: str, arrays: Arrays) -> dict[str, Any]:
 
 
 def _pack_share(message: Share, _numbers: Numbers) -> Arrays:
-    arrays: Arrays = dict(message.places)
+    arrays: Arrays = {str(name): places for name, places in message.places.items()}
     for other, word in message.evidence.items():
         arrays |= {f"{other}/places": word.places, f"{other}/tags": word.tags}
     return arrays
