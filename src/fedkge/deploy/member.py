@@ -177,7 +177,9 @@ class Member:
         if request.round > rounds:
             raise PolicyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
         self._say("training", seat, request.round)
+        began = time.perf_counter()
         reply = seat.client.handle(request)
+        LOG.info("round %d took %.3f seconds here", request.round, time.perf_counter() - began)
         if isinstance(reply, Upload):
             keep_round(self._directory, self.name, seat.client, request, reply, seat.admission.recorded)
             if not self._settings.limits.tell_loss:
