@@ -12,7 +12,7 @@ from fedkge.cli.options import choices_of, default_of, limits_of
 from fedkge.configuration import Configuration, kebab
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
-from fedkge.errors import PolicyError
+from fedkge.errors import PolicyError, PrivacyError
 from fedkge.federation.defence import defence_of
 from fedkge.graph import Graph
 
@@ -100,9 +100,9 @@ def test_a_server_cannot_touch(key: str, value: object) -> None:
         ({"local-epochs": 1000}, "local-epochs"),
         ({"negatives": 10**6}, "negatives"),
         ({"roundz": 5}, "which is no option that this site knows; nearest: rounds"),
-        ({"learning-rate": float("nan")}, "do not go together: .*learning-rate"),
-        ({"rounds": "all"}, "do not go together: .*rounds"),
-        ({"model": "../../x"}, "do not go together"),
+        ({"learning-rate": float("nan")}, "make no sense: .*learning-rate"),
+        ({"rounds": "all"}, "make no sense: .*rounds"),
+        ({"model": "../../x"}, "make no sense"),
     ],
 )
 def test_a_server_is_told_what_the_site_allows(terms: dict[str, Any], message: str) -> None:
@@ -132,6 +132,12 @@ def test_a_site_without_a_defence_stays_so_and_one_with_a_defence_too() -> None:
     plain = SITE.model_copy(update={"privacy": {"defence": "none"}})
     assert accept({"rounds": 3}, plain).defence == "none"
     assert accept({"rounds": 3}, SITE).defence == "recommended"
+
+
+def test_what_is_wrong_with_the_sites_own_options_is_no_matter_of_the_server() -> None:
+    confused = SITE.model_copy(update={"privacy": {**PRIVACY, "selection": "adafest"}})
+    with pytest.raises(PrivacyError, match="negatives inside"):
+        accept({"rounds": 3}, confused)
 
 
 def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:

@@ -66,6 +66,7 @@ class Member:
         self._directory = RunDirectory(settings.run)
         self._status = Status(settings.run)
         self._stack = ExitStack()
+        self._locked = False
         self._seat: _Seat | None = None
         self._numbers: Numbers = "float32"
         self._sharing = settings.least_owners == 1
@@ -82,16 +83,16 @@ class Member:
     def answer(self, content: bytes) -> bytes:
         """The bytes of the answer to the bytes of a request; whatever goes wrong is an answer too."""
         try:
-            reply: Reply | Failure = self.handle(as_request(decode(content, LARGEST_MESSAGE)))
+            return encode(self.handle(as_request(decode(content, LARGEST_MESSAGE))), self._numbers)
         except FedkgeError as error:
             LOG.error("%s", error)
             self._status.note(str(error))
-            reply = Failure(self.name, outward(error), isinstance(error, NumericalError))
+            failure = Failure(self.name, outward(error), isinstance(error, NumericalError))
         except Exception:
             LOG.exception("a mistake in fedkge; the server is told no more than that")
             self._status.note("a mistake in fedkge; nvflare.log has the traceback")
-            reply = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
-        return encode(reply, self._numbers)
+            failure = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
+        return encode(failure)
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
@@ -125,12 +126,15 @@ class Member:
         return Accept(__version__, self._seat.admission.fingerprint)
 
     def _lock(self) -> None:
-        """A process of an earlier job may still be ending."""
+        """A process of an earlier job may still be ending. An invitation that was refused leaves the lock as it is."""
+        if self._locked:
+            return
         make_folder(self._directory.path)
         ends = time.monotonic() + LOCK_SECONDS
         while True:
             try:
                 self._stack.enter_context(self._directory.locked())
+                self._locked = True
                 return
             except RunError:
                 if time.monotonic() > ends:

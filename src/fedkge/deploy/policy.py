@@ -113,6 +113,9 @@ def proposal(configuration: Configuration) -> dict[str, Any]:
 def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     """The configuration of this site under a server's terms, or a PolicyError that says what the site allows.
 
+    A PolicyError may be told to the server: it holds nothing but the terms and the site's limits. What is wrong with
+    the site's own options is another error, for the site.
+
     >>> own = {"privacy": {"epsilon": 4}, "limits": {"rounds": 20}}
     >>> site = SiteSettings(name="north", federation="study", graph="g.tsv", **own)
     >>> accept({"rounds": 10}, site).epsilon
@@ -125,18 +128,14 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     asked = {}
     for key, value in terms.items():
         asked[_allowed_key(key, value, site)] = value
-    own = {"data": site.graph, "columns": site.columns, "strategy": "fede", "record": site.record, "seed": site.seed}
     try:
-        configuration = parse(
-            {**asked, **site.privacy, **{key: value for key, value in own.items() if value is not None}}
-        )
-    except ConfigurationError as error:
-        raise PolicyError(f"{site.name}: the server's terms and site.toml do not go together: {error}") from error
-    _check_limits(configuration, site)
-    try:
-        check(configuration)
+        check(parse(asked))  # alone, so that what is wrong is the server's, and the message may go back to it
     except (ConfigurationError, PrivacyError) as error:
-        raise PolicyError(f"{site.name}: the server's terms and site.toml do not go together: {error}") from error
+        raise PolicyError(f"{site.name}: the server's terms make no sense: {error}") from error
+    own = {"data": site.graph, "columns": site.columns, "strategy": "fede", "record": site.record, "seed": site.seed}
+    configuration = parse({**asked, **site.privacy, **own, "threads": site.threads})
+    _check_limits(configuration, site)
+    check(configuration)
     return configuration
 
 
