@@ -211,7 +211,7 @@ def confirmed(
         if reason:
             raise PrivacyError(
                 f"{site}: the server says that {other!r} owns some of the same rows, with {reason}; nothing is "
-                "uploaded. Do all sites hold the same key? If they do, the server is not honest"
+                "uploaded. Do all sites hold the same key? If they do, the server or that site is not honest"
             )
         counts[witness.places] += 1
     found: Mask = counts >= least_owners

@@ -18,6 +18,7 @@ from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.policy import proposal
+from fedkge.deploy.ring import carry
 from fedkge.deploy.status import Status
 from fedkge.errors import FedkgeError, RunError
 from fedkge.federation.checkpoints import Checkpoint, Memory
@@ -40,6 +41,7 @@ from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Vocabulary
+from fedkge.models import make_scorer
 
 LOG = logging.getLogger("fedkge.server")
 FINISHED, REJOIN, FAILED = "finished", "rejoin", "failed"
@@ -131,10 +133,11 @@ class Coordinator:
 
     def _assemble(self, configuration: Configuration) -> Server:
         accepted = self._invite(configuration)
-        greetings, strangers = self._greet(accepted)
+        scorer = make_scorer(configuration.model, shape_of(configuration))
+        greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.dimension))
         self._members = Members(self._engine, frozenset(accepted) - set(strangers))
         server = Server(self._members, self._plan(configuration), greetings)
-        for name, reason in {**strangers, **server.excluded}.items():
+        for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
         self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
         if self._checkpoint.exists():
@@ -172,7 +175,21 @@ class Coordinator:
             else:
                 self._tell(f"{name} does not take part: {_reason(reply)}")
         self._all_at_first(accepted)
+        self._align([name for name in accepted if not getattr(replies[name], "aligned", True)])
         return accepted
+
+    def _align(self, unaligned: Sequence[str]) -> None:
+        """Carry a joint alignment round, before the first round."""
+        if not unaligned:
+            return
+        others = sorted(set(self._settings.sites) - set(unaligned))
+        if others or self._checkpoint.exists():
+            raise RunError(
+                f"{', '.join(unaligned)} have no joint pseudonyms, {', '.join(others) or 'the federation'} has: if all "
+                "agree to go round again, every site removes ring.json and pseudonyms.json from its run directory"
+            )
+        self._status.write(state="aligning", present=list(self._engine.clients()))
+        carry(self._engine, unaligned, self._settings.round_seconds)
 
     def _all_at_first(self, present: Sequence[str] | set[str]) -> None:
         """The union of names is settled once, so at the very first nobody may be missing."""
@@ -180,7 +197,7 @@ class Coordinator:
         if missing and not self._checkpoint.exists():
             raise RunError(f"the first round needs all sites, but {', '.join(missing)} did not join; see the notes")
 
-    def _greet(self, accepted: Sequence[str]) -> tuple[dict[str, Greeting], dict[str, str]]:
+    def _greet(self, accepted: Sequence[str], width: int) -> tuple[dict[str, Greeting], dict[str, str]]:
         """All sites' greetings as they were at first, and who greets otherwise now."""
         replies = self._engine.exchange(
             {name: Hello() for name in accepted}, timeout_seconds=self._settings.round_seconds
@@ -189,9 +206,13 @@ class Coordinator:
         settled = self._checkpoint.exists()
         for name in accepted:
             reply = replies.get(name)
-            reason = self._greetings.check(name, reply, settled) if isinstance(reply, Greeting) else _reason(reply)
+            if isinstance(reply, Greeting):
+                reason = self._greetings.check(name, reply, width, settled)
+            else:
+                reason = _reason(reply)
             if reason:
                 strangers[name] = reason
+                self._tell(f"{name} does not take part: {reason}")
         self._all_at_first({*accepted} - set(strangers))
         return self._greetings.all(), strangers
 

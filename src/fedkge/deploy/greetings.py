@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedkge.deploy.alignment import malformed
+from fedkge.deploy.alignment import PSEUDONYM_BYTES, malformed
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import RunError
 from fedkge.federation.messages import Greeting
@@ -19,13 +19,20 @@ class Greetings:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def check(self, site: str, greeting: Greeting, settled: bool) -> str | None:
-        """Keep a greeting, or compare it with the one that rows were `settled` by; why it is refused, or None."""
-        names = greeting.names.get("entities")
+    def check(self, site: str, greeting: Greeting, width: int, settled: bool) -> str | None:
+        """Keep a greeting, or compare it with the one that rows were `settled` by; why it is refused, or None.
+
+        `width` is that of the server's own table: no site is believed about it.
+        """
+        names, tags = greeting.names.get("entities"), greeting.tags.get("entities")
         if set(greeting.names) != {"entities"}:
             return f"expected pseudonyms of entities alone, got {sorted(greeting.names)}"
+        if dict(greeting.widths) != {"entities": width}:
+            return f"expected rows of {width} numbers, got {dict(greeting.widths)}; is it the same model and dimension?"
         if reason := malformed(names, MOST_NAMES):
             return reason
+        if tags is None or tags.shape != (len(names or ()), PSEUDONYM_BYTES):
+            return f"expected a tag of {PSEUDONYM_BYTES} bytes for each pseudonym, got {getattr(tags, 'shape', 'none')}"
         content, path = encode(greeting), self._folder / f"{site}.safetensors"
         if not settled:
             make_folder(self._folder)

@@ -19,6 +19,8 @@ from safetensors import SafetensorError, deserialize
 from fedkge.errors import FedkgeError
 from fedkge.federation.messages import (
     Accept,
+    Align,
+    Aligned,
     Evaluate,
     Failure,
     Finish,
@@ -96,25 +98,28 @@ def decode(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSA
     for key, fits in form.plain.items():
         if not fits(header[key]):
             raise WireError(f"{kind}: {key} is not what it should be, got {header[key]!r:.60}")
-    message: Message = form.message(**header, **form.unpack(kind, arrays))
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in header.items()}
+    message: Message = form.message(**values, **form.unpack(kind, arrays))
     return message
 
 
 def as_request(message: Message) -> Request:
     """The message, if it is one that a server sends to a site."""
-    if isinstance(message, (Invite, Hello, Share, Fit, Evaluate, Finish)):
+    if isinstance(message, (Invite, Align, Hello, Share, Fit, Evaluate, Finish)):
         return message
     raise WireError(f"expected a request, got {type(message).__name__}")
 
 
 def as_reply(message: Message) -> Reply | Failure:
     """The message, if it is one that a site sends to the server."""
-    if isinstance(message, (Invite, Hello, Share, Fit, Evaluate, Finish)):
+    if isinstance(message, (Invite, Align, Hello, Share, Fit, Evaluate, Finish)):
         raise WireError(f"expected a reply, got {type(message).__name__}")
     return message
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value)
     return dict(value) if isinstance(value, Mapping) else value
 
 
@@ -202,6 +207,16 @@ def _unpack_share(kind: str, arrays: Arrays) -> dict[str, Any]:
     return {"places": places, "evidence": words}
 
 
+def _pack_points(message: Align | Aligned, _numbers: Numbers) -> Arrays:
+    return {"points": np.frombuffer(message.points, np.uint8), "tag": np.frombuffer(message.tag, np.uint8)}
+
+
+def _unpack_points(kind: str, arrays: Arrays) -> dict[str, Any]:
+    if set(arrays) != {"points", "tag"} or any(a.dtype != np.uint8 or a.ndim != 1 for a in arrays.values()):
+        raise WireError(f"{kind}: expected points and a tag, got {sorted(arrays)!r:.200}")
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
 def _pack_greeting(message: Greeting, _numbers: Numbers) -> Arrays:
     arrays: Arrays = {f"{kind}/tags": tags for kind, tags in message.tags.items()}
     for kind, words in message.names.items():
@@ -237,7 +252,12 @@ def _words(kind: str, ends: NDArray[Any], text: NDArray[Any]) -> tuple[str, ...]
 
 
 def _text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_REASON
+    """One line without control characters: what others wrote ends up in logs and on screens."""
+    return isinstance(value, str) and len(value) <= LONGEST_REASON and value.isprintable()
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
 
 
 def _count(value: Any) -> bool:
@@ -274,7 +294,9 @@ FORMS: dict[str, _Form] = {
                 "numbers": lambda value: value in ("float32", "float16"),
             },
         ),
-        _Form(Accept, {"version": _text, "fingerprint": _text}),
+        _Form(Accept, {"version": _text, "fingerprint": _text, "aligned": lambda value: isinstance(value, bool)}),
+        _Form(Align, {"sites": _texts, "origin": _text, "raised_by": _texts}, _pack_points, _unpack_points),
+        _Form(Aligned, {"origin": _text, "raised_by": _texts, "check": _text}, _pack_points, _unpack_points),
         _Form(Hello, {}),
         _Form(Greeting, {"widths": _counts, "triples": _count}, _pack_greeting, _unpack_greeting),
         _Form(Share, {}, _pack_share, _unpack_share),
