@@ -22,7 +22,8 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import accept, proposal
-from fedkge.deploy.site_graph import canonical_site, keyed, site_graph
+from fedkge.deploy.ring import pseudonyms_of
+from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.trial import COMMAND
@@ -77,7 +78,9 @@ def aligned(layout: Layout) -> dict[str, Graph]:
     found = {}
     for name, path in layout.sites.items():
         site = read_site(path)
-        found[name] = site_graph(canonical_site(site), keyed(read_key(site.key), site.federation)).graph
+        pseudonymise = pseudonyms_of(site, read_key(site.key))
+        assert pseudonymise is not None
+        found[name] = site_graph(canonical_site(site), pseudonymise).graph
     return found
 
 

@@ -11,7 +11,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.errors import RunError
-from fedkge.federation.messages import Upload
+from fedkge.federation.messages import Aligned, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run
 from tests.deploy.small import (
@@ -172,3 +172,26 @@ def test_terms_that_a_site_refuses_reach_the_server_with_a_reason(tmp_path: Path
     with InOneProcess(layout) as federation, pytest.raises(RunError, match="client-1"):
         federation.run()
     assert "this site allows at most 2" in notes(layout.settings.run)
+
+
+def test_joint_pseudonyms_go_round_once_and_the_table_is_that_of_the_embedded_engine(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    with InOneProcess(layout) as federation:
+        federation.sites["client-0"].spoil = _after(6, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    kept = {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert np.array_equal(deployed(layout), embedded(layout))
+    assert kept == {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+
+
+def test_a_joint_alignment_that_a_site_spoils_trains_nothing(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    wrong = encode(Aligned("client-0", ("client-1",), b"x", b"y"))
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = _after(1, lambda _: wrong)
+        with pytest.raises(RunError, match="stopped at client-1"):
+            federation.run()
+    assert not (layout.settings.run / "checkpoints" / "server.safetensors").exists()

@@ -13,6 +13,8 @@ from safetensors.numpy import save
 from fedkge.deploy.wire import FORMS, WireError, as_reply, as_request, decode, encode
 from fedkge.federation.messages import (
     Accept,
+    Align,
+    Aligned,
     Evaluate,
     Failure,
     Finish,
@@ -34,7 +36,9 @@ PLACES = np.array([0, 2], np.int64)
 TAGS = np.arange(32, dtype=np.uint8).reshape(2, 16)
 MESSAGES: list[Any] = [
     Invite("0.1.0", "study", {"rounds": 3, "learning-rate": 0.5, "model": "transe", "row-clip": None}, "float16"),
-    Accept("0.1.0", "ab"),
+    Accept("0.1.0", "ab", False),
+    Align(("a", "b"), "a", ("b",), b"points", b"tag"),
+    Aligned("a", ("b",), b"points", b"tag", "00"),
     Hello(),
     Greeting({"entities": ("a", "", "ßü")}, {"entities": 3}, 7, {"entities": np.zeros((3, 16), np.uint8)}),
     Share({"entities": PLACES}, {"north": Word(PLACES, TAGS)}),
@@ -175,7 +179,7 @@ def test_a_damaged_message_is_a_wire_error_or_another_message_and_nothing_else(d
 
 def test_requests_and_replies_are_told_apart() -> None:
     for message in MESSAGES:
-        request = type(message).__name__ in ("Invite", "Hello", "Share", "Fit", "Evaluate", "Finish")
+        request = type(message).__name__ in ("Invite", "Align", "Hello", "Share", "Fit", "Evaluate", "Finish")
         with pytest.raises(WireError, match="expected a re"):
             (as_reply if request else as_request)(message)
         assert (as_request if request else as_reply)(message) is message

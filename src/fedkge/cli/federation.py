@@ -92,6 +92,38 @@ def try_out(
     say(f"Next: fedkge evaluate {result['runs']['everything']}, or fedkge report {result['runs']['everything']}")
 
 
+@app.command("job", epilog="Example: fedkge federation job federation.toml --out job")
+@guarded
+def job(
+    federation: Annotated[Path, typer.Argument(help="federation.toml.")] = Path("federation.toml"),
+    out: Annotated[Path, typer.Option(help="The job folder to write.")] = Path("job"),
+) -> None:
+    """Write the job folder for an NVFlare that runs already: two class names, and no code."""
+    from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415
+    from fedkge.deploy.provision import write_job  # noqa: PLC0415
+
+    settings = read_federation(federation)
+    write_job(out, settings.name, max(1, settings.configuration.minimum_clients))
+    stdout().print(f"{out}: submit it with NVFlare's own tools", markup=False, soft_wrap=True)
+
+
+@app.command("gather", epilog="Example: fedkge federation gather federation.toml north/site.toml south/site.toml")
+@guarded
+def gather(
+    federation: Annotated[Path, typer.Argument(help="federation.toml.")],
+    sites: Annotated[list[Path], typer.Argument(help="Every site's site.toml, with its run and graph beside it.")],
+    out: Annotated[Path, typer.Option(help="A new run directory.")] = Path("everything"),
+) -> None:
+    """Put the server's run and all sites' into one, for attacks and audits. Whoever does this sees everything."""
+    from fedkge.deploy import gathering  # noqa: PLC0415
+    from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415
+    from fedkge.deploy.site_settings import read_site  # noqa: PLC0415
+
+    path = gathering.gather(read_federation(federation), [read_site(site) for site in sites], out)
+    stdout().print(f"Run: {path}", markup=False, soft_wrap=True)
+    say(f"Next: fedkge attack {path}, or fedkge report {path}")
+
+
 def server(
     federation: Annotated[Path, typer.Argument(help="federation.toml.")] = Path("federation.toml"),
     as_json: Json = False,

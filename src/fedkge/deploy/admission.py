@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.deploy.alignment import fingerprint
-from fedkge.deploy.canonical import canonical_names
+from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
 from fedkge.deploy.policy import accept, check_noise
-from fedkge.deploy.site_graph import SiteGraph, canonical_site, keyed, site_graph
+from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import PolicyError, PrivacyError, UnavailableError
+from fedkge.errors import PolicyError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Invite
@@ -78,26 +78,39 @@ class Admission:
         return made[0], made[1]
 
 
-def admit(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Admission:
-    """Judge an invitation, and settle everything that follows; a PolicyError when the site does not take part."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """An invitation that the site accepts, and its own files as they were read; names have no pseudonyms yet."""
+
+    settings: SiteSettings
+    configuration: Configuration
+    raw: Graph
+    canonical: CanonicalGraph
+    key: Key
+
+    @property
+    def fingerprint(self) -> str:
+        """By what the server sees that all sites hold the same key and follow the same rules."""
+        agreement = f"{self.settings.alignment} {self.settings.names.rules.agreement}"
+        return fingerprint(self.key, self.settings.federation, agreement)
+
+    def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
+        """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
+        site = site_graph(self.canonical, pseudonymise)
+        _same_as_before(self.configuration, self.raw, directory)
+        ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
+        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
+
+
+def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:
+    """Judge an invitation and read the site's files; a PolicyError when the site does not take part."""
     if invite.federation != settings.federation:
         raise PolicyError(
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    key = read_key(settings.key)
     raw = load(settings.graph, columns=parse_columns(settings.columns))
-    site = _site_graph(settings, key)
-    _same_as_before(configuration, raw, directory)
-    ledger = Ledger.open(directory.ledger) if configuration.defence != "none" else None
-    agreement = fingerprint(key, settings.federation, settings.names.rules.agreement)
-    return Admission(settings, configuration, raw, site, key, agreement, ledger)
-
-
-def _site_graph(settings: SiteSettings, key: Key) -> SiteGraph:
-    if settings.alignment == "joint":
-        raise UnavailableError("alignment = 'joint' is not carried by this engine yet: use alignment = 'keyed'")
-    return site_graph(canonical_site(settings), keyed(key, settings.federation))
+    return Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:

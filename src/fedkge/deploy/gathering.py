@@ -23,7 +23,8 @@ from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.keys import read_key
-from fedkge.deploy.site_graph import canonical_site, keyed, site_graph
+from fedkge.deploy.ring import pseudonyms_of
+from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
 from fedkge.federation.messages import Rows, Shared, Upload
@@ -83,7 +84,10 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
     ordered = sorted(sites, key=lambda site: site.name)
     found = []
     for client, site in zip(client_names(len(ordered)), ordered, strict=True):
-        aligned = site_graph(canonical_site(site), keyed(read_key(site.key), site.federation)).aligned
+        pseudonymise = pseudonyms_of(site, read_key(site.key))
+        if pseudonymise is None:
+            raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
+        aligned = site_graph(canonical_site(site), pseudonymise).aligned
         found.append(_Site(site.name, client, site, _named(aligned, client), RunDirectory(site.run)))
     return found
 

@@ -13,9 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from fedkge import __version__
-from fedkge.deploy.admission import Admission, admit
+from fedkge.deploy.admission import Admission, Prepared, prepare
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
 from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.ring import RingSeat, pseudonyms_of
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import Status
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
@@ -23,6 +24,8 @@ from fedkge.errors import FedkgeError, NumericalError, PolicyError, PrivacyError
 from fedkge.federation.client import Client
 from fedkge.federation.messages import (
     Accept,
+    Align,
+    Aligned,
     Evaluate,
     Failure,
     Finish,
@@ -48,7 +51,6 @@ LOCK_SECONDS = 120.0
 class _Seat:
     """What a site has once it has accepted an invitation."""
 
-    invite: Invite
     admission: Admission
     client: Client
 
@@ -67,6 +69,9 @@ class Member:
         self._status = Status(settings.run)
         self._stack = ExitStack()
         self._locked = False
+        self._invite: Invite | None = None
+        self._prepared: Prepared | None = None
+        self._ring: RingSeat | None = None
         self._seat: _Seat | None = None
         self._numbers: Numbers = "float32"
         self._sharing = settings.least_owners == 1
@@ -94,10 +99,12 @@ class Member:
             failure = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
         return encode(failure)
 
-    def handle(self, request: Request) -> Reply:
+    def handle(self, request: Request) -> Reply:  # noqa: PLR0911 (one per kind of request)
         """Answer one request of the server."""
         if isinstance(request, Invite):
             return self._join(request)
+        if isinstance(request, Align):
+            return self._align(request)
         if self._seat is None:
             raise WireError(f"{self.name} was asked for {type(request).__name__} before it was invited")
         if isinstance(request, Hello):
@@ -115,15 +122,35 @@ class Member:
             raise WireError(
                 f"{self.name} runs fedkge {__version__}, the server {invite.version}: install one version everywhere"
             )
-        if self._seat is None:
+        if self._invite is None:
             self._lock()
-            admission = admit(invite, self._settings, self._directory)
-            self._seat = _Seat(invite, admission, admission.make_client(self.name, self._directory))
+            prepared = prepare(invite, self._settings, self._directory)
             self._numbers = "float16" if invite.numbers == "float16" else "float32"
-            self._say("joined", self._seat, self._seat.client.round)
-        elif invite != self._seat.invite:
+            self._prepared, self._invite = prepared, invite
+            self._sit(prepared)
+        elif invite != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
-        return Accept(__version__, self._seat.admission.fingerprint)
+        assert self._prepared is not None  # noqa: S101 (goes with the invitation)
+        return Accept(__version__, self._prepared.fingerprint, self._seat is not None)
+
+    def _sit(self, prepared: Prepared) -> None:
+        """Take the seat, as soon as all names have pseudonyms."""
+        pseudonymise = pseudonyms_of(self._settings, prepared.key)
+        if pseudonymise is None:
+            self._ring = RingSeat(self._settings, prepared.key, prepared.canonical.graph.entities.names)
+            return
+        admission = prepared.complete(pseudonymise, self._directory)
+        self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
+        self._say("joined", self._seat, self._seat.client.round)
+
+    def _align(self, request: Align) -> Aligned:
+        if self._ring is None or self._prepared is None:
+            raise PolicyError(f"{self.name} has its pseudonyms; they are made once")
+        reply = self._ring.handle(request)
+        if reply.check:
+            self._ring = None
+            self._sit(self._prepared)
+        return reply
 
     def _lock(self) -> None:
         """A process of an earlier job may still be ending. An invitation that was refused leaves the lock as it is."""

@@ -43,6 +43,32 @@ class Accept:
 
     version: str
     fingerprint: str = ""
+    aligned: bool = True
+    """Whether it has pseudonyms for its names; else they are made jointly, before it can greet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Server to client: joint pseudonyms among these sites. Without an origin: begin with your own list; with another
+    site's: raise its points; with your own: it has come back.
+    """
+
+    sites: tuple[str, ...]
+    origin: str = ""
+    raised_by: tuple[str, ...] = ()
+    points: bytes = b""
+    tag: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Client to server: a list for the next site; when its own has come back, the pseudonym of the check name alone."""
+
+    origin: str
+    raised_by: tuple[str, ...] = ()
+    points: bytes = b""
+    tag: bytes = b""
+    check: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +188,8 @@ class Failure:
     diverged: bool = False
 
 
-Request: TypeAlias = Invite | Hello | Share | Fit | Evaluate | Finish
-Reply: TypeAlias = Accept | Greeting | Sharing | Upload | Goodbye | Scores | Kept
+Request: TypeAlias = Invite | Align | Hello | Share | Fit | Evaluate | Finish
+Reply: TypeAlias = Accept | Aligned | Greeting | Sharing | Upload | Goodbye | Scores | Kept
 
 NO_LIMIT = math.inf
 """The time-out of an engine that waits for everybody."""
