@@ -197,6 +197,11 @@ class TestADishonestServer:
         with pytest.raises(PrivacyError):
             parties(self.ring)["a"].pass_on(self.list_of_a())
 
+    def test_cannot_tell_sites_of_different_rings(self) -> None:
+        smaller = Party("a", Ring("study", ("a", "b")), KEY, EXPONENTS["a"]).begin("entities", NAMES["a"])
+        with pytest.raises(PrivacyError, match="wrong tag"):
+            parties(self.ring)["b"].pass_on(smaller)
+
     def test_cannot_give_a_list_back_early_or_to_another(self) -> None:
         people = parties(self.ring)
         message = people["a"].begin("entities", NAMES["a"])

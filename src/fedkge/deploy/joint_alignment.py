@@ -6,7 +6,8 @@ equal where names are equal. The server may carry the messages.
 
 Guarantees, if one site keeps its exponent to itself: nobody can try out names at home, not even all other sites and the
 server together. They can try names in the ring, where each site serves each list once and up to `most_names` names.
-Lists carry a tag under the consortium key, so a server alone cannot put names of its own on the way.
+Lists carry a tag under the consortium key and the ring's sites, so a server alone cannot put names of its own on the
+way, nor tell different sites of different rings.
 Not covered: a site that raises to different exponents spoils matches; the `check` name shows that with a chance only.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +26,7 @@ from fedkge.deploy.keys import Key
 from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
 
-MOST_NAMES = 5_000_000
+MOST_NAMES = 1_000_000
 CHECK = "\x00fedkge check"
 """A name that every list holds, at a place that only its site knows; its pseudonym is the same at all sites."""
 
@@ -106,7 +108,7 @@ class Party:
         if name not in ring.sites:
             raise DataError(f"{name!r} is not among the sites of the ring: {', '.join(ring.sites)}")
         self.name, self._ring, self._exponent = name, ring, exponent
-        self._key = key.derive("joint alignment", ring.federation)
+        self._key = key.derive(f"joint alignment {json.dumps(ring.sites)}", ring.federation)
         self._waiting: dict[Shared, _Waiting] = {}
         self.served: set[tuple[str, Shared]] = set(served)
         """Whose lists this site has raised; to be kept on disk before an answer leaves."""

@@ -62,6 +62,7 @@ class Limits(BaseModel):
     least_noise: float = Field(
         0.0, ge=0, description="Refuse a plan whose noise multiplier is below this in any round."
     )
+    ring_names: int = Field(1_000_000, ge=1, description="Joint alignment: most names of another site that are raised.")
     tell_loss: bool = Field(False, description="Without a defence: send the loss of each round along.")
     answer_evaluations: bool = Field(False, description="Without a defence: rank held-out triples for the server.")
 
