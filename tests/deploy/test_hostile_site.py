@@ -17,7 +17,7 @@ from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import FedkgeError
-from fedkge.federation.messages import Accept, Failure, Goodbye, Greeting, Upload
+from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
 from fedkge.federation.storage import load_tensors
 
 SITES = ("a-mallory", "north", "south")
@@ -53,14 +53,25 @@ class Wire:
 
 @pytest.fixture
 def wire(tmp_path: Path) -> Iterator[Wire]:
+    yield from wired(tmp_path)
+
+
+def wired(tmp_path: Path, **more: Any) -> Iterator[Wire]:
     create_key(tmp_path / "consortium.key")
     with ExitStack() as stack:
         members = {}
         for number, name in enumerate(SITES):
             own = [f"e{(number * 5 + i) % 40}\tr\te{(number * 5 + 3 * i + 1) % 40}\n" for i in range(60)]
             (tmp_path / f"{name}.tsv").write_text("".join(own), encoding="utf-8")
-            values = {"name": name, "federation": "study", "graph": f"{name}.tsv", "run": f"run-{name}", "seed": 7}
-            site = parse_site({**values, "threads": 1, "privacy": {"defence": "none"}}, folder=tmp_path)
+            values: dict[str, Any] = {
+                "name": name,
+                "federation": "study",
+                "graph": f"{name}.tsv",
+                "run": f"run-{name}",
+                "seed": 7,
+            }
+            values |= {"exponent": f"{name}.exponent", "threads": 1, "privacy": {"defence": "none"}, **more}
+            site = parse_site(values, folder=tmp_path)
             members[name] = stack.enter_context(Member(site))
         yield Wire(members)
 
@@ -206,3 +217,44 @@ def test_owners_cannot_be_claimed_without_a_word_for_them(wire: Wire, tmp_path: 
     with pytest.raises(FedkgeError):
         run(wire, tmp_path)
     assert "'a-mallory' owns some of the same rows" in notes(tmp_path)
+
+
+class TestJointly:
+    @pytest.fixture
+    def ring(self, tmp_path: Path) -> Iterator[Wire]:
+        pytest.importorskip("nacl")
+        yield from wired(tmp_path, alignment="joint")
+
+    def test_the_honest_three_finish_with_the_table_of_the_keyed(self, ring: Wire, tmp_path: Path) -> None:
+        assert run(ring, tmp_path) == "finished"
+        other = tmp_path / "keyed"
+        other.mkdir()
+        for wire in wired(other):
+            assert run(wire, other) == "finished"
+        shapes = [
+            load_tensors(path / "server" / "model.safetensors")[0]["entities"].shape for path in (tmp_path, other)
+        ]
+        assert shapes[0] == shapes[1], "the same rows are shared, under other pseudonyms"
+
+    @pytest.mark.parametrize("part", ["points", "tag", "raised_by", "origin"])
+    def test_a_list_that_was_changed_stops_the_ring_and_names_a_site(
+        self, ring: Wire, tmp_path: Path, part: str
+    ) -> None:
+        wrong = {"points": bytes(32), "tag": bytes(32), "raised_by": ("south",), "origin": "south"}
+
+        def change(reply: Any) -> Any:
+            return replace(reply, **{part: wrong[part]}) if isinstance(reply, Aligned) and reply.points else reply
+
+        ring.change = change
+        with pytest.raises(FedkgeError, match=r"the joint alignment stopped at"):
+            run(ring, tmp_path)
+
+    def test_a_site_raises_no_more_names_than_it_wants(self, tmp_path: Path) -> None:
+        pytest.importorskip("nacl")
+        for wire in wired(tmp_path, alignment="joint", limits={"ring-names": 45}):
+            assert run(wire, tmp_path) == "finished"
+        narrow = tmp_path / "narrow"
+        narrow.mkdir()
+        for wire in wired(narrow, alignment="joint", limits={"ring-names": 5}):
+            with pytest.raises(FedkgeError, match="the joint alignment stopped"):
+                run(wire, narrow)

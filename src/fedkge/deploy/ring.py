@@ -62,7 +62,7 @@ class RingSeat:
 
     def _seat(self, sites: tuple[str, ...]) -> Party:
         if self._party is None:
-            ring = Ring(self._settings.federation, sites)
+            ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
             served = [(origin, "entities") for origin in _read(self._settings.run / SERVED)]
             self._party = Party(self._settings.name, ring, self._key, self._exponent, served)  # type: ignore[arg-type]
         return self._party
