@@ -91,8 +91,7 @@ class Prepared:
     @property
     def fingerprint(self) -> str:
         """By what the server sees that all sites hold the same key and follow the same rules."""
-        agreement = f"{self.settings.alignment} {self.settings.names.rules.agreement}"
-        return fingerprint(self.key, self.settings.federation, agreement)
+        return site_fingerprint(self.settings, self.key)
 
     def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
         """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
@@ -100,6 +99,11 @@ class Prepared:
         _same_as_before(self.configuration, self.raw, directory)
         ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
         return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
+
+
+def site_fingerprint(settings: SiteSettings, key: Key) -> str:
+    """A fingerprint of the key, the kind of alignment and the rules for names."""
+    return fingerprint(key, settings.federation, f"{settings.alignment} {settings.names.rules.agreement}")
 
 
 def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
-from fedkge.deploy.alignment import fingerprint
+from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
@@ -71,7 +71,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         made.entities,
         made.relations,
         len(made.graph.train),
-        fingerprint(key, site.federation, site.names.rules.agreement),
+        site_fingerprint(site, key),
         configuration,
         defence.promise(site.name) if defence else None,
     )

@@ -23,7 +23,8 @@ minimum-owners = 2       # rows that fewer sites own stay with them; at least ev
 wire = "float32"         # or "float16": half the bytes, rows rounded to three digits
 # largest-message = 2147483648   # bytes; a larger message is refused
 
-# Options of `fedkge train`, as far as a server may set them; a site decides all that privacy rests on.
+# Options of `fedkge train`, as far as a server may set them; a site decides all that privacy rests on. A defence
+# that is named here only chooses options that train well under its noise (dimension, batch, rate); it binds nobody.
 [training]
 {training}
 """
