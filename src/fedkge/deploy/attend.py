@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
 from fedkge.deploy.site_settings import SiteSettings
@@ -23,7 +24,8 @@ class Attendant:
         self._settings, self._tell = settings, tell
         self._log = settings.run / LOG_FILE
         variables = {SITE_VARIABLE: str(path.resolve())}
-        self._child = Child(site_command(settings.kit, settings.name, self._log, variables), tell)
+        workspace = own_workspace(settings.kit, settings.run, settings.name)
+        self._child = Child(site_command(workspace, settings.name, self._log, variables), tell)
 
     def run(self) -> dict[str, Any]:
         """Take part until the federation has ended; returns the last status."""

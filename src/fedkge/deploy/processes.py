@@ -84,7 +84,11 @@ class Child:
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and NVFlare's module)
             [sys.executable, "-u", "-m", command.module, "-m", str(command.kit), *command.arguments],
             cwd=command.kit,
-            env={**os.environ, **command.variables},
+            env={
+                **os.environ,
+                "PYTHONSAFEPATH": "1",
+                **command.variables,
+            },  # imports nothing from the folder it runs in
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
