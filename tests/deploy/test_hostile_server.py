@@ -301,6 +301,31 @@ def test_an_answer_that_cannot_be_written_is_an_answer_too(server: Server, monke
     assert isinstance(server.fit(1), Failure)
 
 
+def test_a_plan_with_too_little_noise_leaves_no_promise_behind(tmp_path: Path) -> None:
+    """Else a server could spoil a site's run with one proposal that is refused."""
+    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 1.5})
+    with Member(site) as member:
+        server = Server(member, key_of(site))
+        refused = server.invite(rounds=1, **{"batch-size": 8})
+        assert isinstance(refused, Failure)
+        assert "this site wants at least 1.5" in refused.reason
+        assert not (site.run / "ledger.jsonl").exists() or not Ledger.read(site.run / "ledger.jsonl").promises
+        assert isinstance(server.invite(rounds=40, **{"batch-size": 64}), Accept)
+
+
+def test_an_invitation_that_failed_was_not_accepted(tmp_path: Path) -> None:
+    """The graph has changed since the run began: the same invitation is refused as often as it comes."""
+    site = settings(tmp_path)
+    with Member(site) as member:
+        Server(member, key_of(site)).settle()
+    with (tmp_path / "graph.tsv").open("a", encoding="utf-8") as file:
+        file.write(f"{NAMES[0]}\tlikes\t{NAMES[1]}\n")
+    with Member(site) as member:
+        server = Server(member, key_of(site))
+        assert [type(server.invite()) for _ in range(3)] == [Failure] * 3
+        assert isinstance(server.ask(Hello()), Failure)
+
+
 def test_finish_overwrites_nothing_with_nonsense(server: Server, site: SiteSettings) -> None:
     server.settle()
     server.fit(1)

@@ -114,7 +114,10 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
     raw = load(settings.graph, columns=parse_columns(settings.columns))
-    return Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
+    prepared = Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
+    if not directory.exists():  # on trial: a plan that is refused must leave no promise and no run behind
+        check_noise(defence_of(configuration, settings.name, prepared.canonical.graph, Ledger.in_memory()), settings)
+    return prepared
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:

@@ -126,8 +126,8 @@ class Member:
             self._lock()
             prepared = prepare(invite, self._settings, self._directory)
             self._numbers = "float16" if invite.numbers == "float16" else "float32"
-            self._prepared, self._invite = prepared, invite
             self._sit(prepared)
+            self._prepared, self._invite = prepared, invite
         elif invite != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
         assert self._prepared is not None  # noqa: S101 (goes with the invitation)
