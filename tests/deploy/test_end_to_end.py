@@ -1,9 +1,11 @@
 """One server and three sites as real processes on loopback, with mutual TLS and the commands that a person types."""
 
+import json
 import shutil
 import socket
 import ssl
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,13 @@ import pytest
 
 pytest.importorskip("nvflare", reason="a federation of processes needs fedkge[nvflare]")
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
 from fedkge.deploy.gathering import gather
+from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
 from fedkge.graph.datasets import load
 from fedkge.graph.split import split
@@ -70,7 +78,7 @@ def test_with_a_defence_too_and_rows_of_one_owner_stay_at_home(tmp_path: Path) -
     assert all(0 < spent <= 8.0 for spent in run.epsilon().values())
 
 
-def test_a_stranger_with_a_certificate_of_its_own_does_not_get_in(tmp_path: Path) -> None:
+def test_a_certificate_of_another_authority_or_an_expired_one_or_none_does_not_get_in(tmp_path: Path) -> None:
     """Another authority signs a certificate for the same name; the server's TLS refuses the hand-shake."""
     layout = small_layout(tmp_path / "ours")
     other = small_layout(tmp_path / "theirs")
@@ -81,11 +89,30 @@ def test_a_stranger_with_a_certificate_of_its_own_does_not_get_in(tmp_path: Path
         parties.start()
         parties.wait(lambda: "connected: client-0, client-1; waiting for client-2" in parties.server.said)
         assert not _shakes_hands(layout.settings.port, other.settings.kits / "client-2" / "kit" / "startup")
+        assert not _shakes_hands(layout.settings.port, _expired(layout, tmp_path))
         assert not _shakes_hands(layout.settings.port, None)
         assert _shakes_hands(layout.settings.port, layout.settings.kits / "client-0" / "kit" / "startup")
         parties.wait(lambda: parties.sites["client-2"].run.joinpath("nvflare.log").stat().st_size > 0)
         assert "connected: client-0, client-1, client-2" not in parties.server.said
     assert not (layout.settings.run / "checkpoints" / "server.safetensors").exists()
+
+
+def _expired(layout: Layout, folder: Path) -> Path:
+    """A certificate that the federation's own authority has signed for client-2, until yesterday."""
+    state = layout.settings.kits / "authority" / layout.settings.name / "state" / "cert.json"
+    authority = json.loads(state.read_text(encoding="utf-8"))
+    root = x509.load_pem_x509_certificate(authority["root_cert"].encode())
+    signer = serialization.load_pem_private_key(authority["root_pri_key"].encode(), None)
+    key = rsa.generate_private_key(65537, 2048)
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().issuer_name(root.subject).public_key(key.public_key())
+    builder = builder.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client-2")]))
+    builder = builder.not_valid_before(now - timedelta(days=9)).not_valid_after(now - timedelta(days=1))
+    made = builder.serial_number(x509.random_serial_number()).sign(signer, hashes.SHA256())  # type: ignore[arg-type]
+    pem, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "client.crt").write_bytes(made.public_bytes(pem))
+    (folder / "client.key").write_bytes(key.private_bytes(pem, plain, serialization.NoEncryption()))
+    return folder
 
 
 def _shakes_hands(port: int, startup: Path | None) -> bool:

@@ -18,7 +18,9 @@ SLOW_ROUNDS = {**DEFENDED, "local_steps": 400, "batch_size": 64, "rounds": 6}
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    return small_layout(tmp_path, DEFENDED, owners=2, training=SLOW_ROUNDS, federation={"round-seconds": 600})
+    return small_layout(
+        tmp_path, DEFENDED, owners=2, training=SLOW_ROUNDS, federation={"round-seconds": 600, "silence-seconds": 20}
+    )
 
 
 def honest(layout: Layout) -> None:

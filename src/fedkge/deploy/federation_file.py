@@ -36,6 +36,9 @@ class FederationFile(BaseModel):
     kits: Path = Field(Path("kits"), description="Where `federation init` puts the start-up kits.")
     run: Path = Field(Path("run"), description="The server's run directory.")
     round_seconds: float = Field(3600.0, gt=0, description="A site that has not answered by then is left out.")
+    silence_seconds: float = Field(
+        120.0, gt=0, description="A site that has not been heard of for so long is lost, before its time-out."
+    )
     minimum_owners: int = Field(2, ge=1, description="Rows that fewer sites own stay with them.")
     wire: Numbers = Field("float32", description="Rows travel as float32 or, half as large, as float16.")
     largest_message: int = Field(LARGEST_MESSAGE, ge=1024, description="Bytes; a larger message is refused.")

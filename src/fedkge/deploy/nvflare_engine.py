@@ -22,8 +22,9 @@ LOG = logging.getLogger("fedkge.server")
 RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
 PING_SECONDS = 5.0
-LOST_SECONDS = 20.0
-"""A site that has not been heard of for so long is lost, though its time-out may be far away."""
+SILENCE_SECONDS = 120.0
+"""A site that has not been heard of for so long is lost, though its time-out may be far away. Not too short: where
+hundreds of megabytes are on their way over a slow line, a small question waits behind them."""
 START_SECONDS = 60.0
 """So much longer at the beginning, while job processes start."""
 
@@ -69,10 +70,17 @@ class _Open:
 class NVFlareEngine:
     """Carries requests to sites and their answers back."""
 
-    def __init__(self, carrier: Carrier, numbers: Numbers = "float32", largest: int = LARGEST_MESSAGE) -> None:
+    def __init__(
+        self,
+        carrier: Carrier,
+        numbers: Numbers = "float32",
+        largest: int = LARGEST_MESSAGE,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
         self._carrier = carrier
         self._numbers: Numbers = numbers
         self._largest = largest
+        self._silence_seconds = silence_seconds
         self._open: dict[str, _Open] = {}
         self._heard: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -134,7 +142,7 @@ class NVFlareEngine:
                 answered = self._carrier.ping(site)
             if answered:
                 heard = self._heard[site] = time.monotonic()
-            elif time.monotonic() - heard > LOST_SECONDS:
+            elif time.monotonic() - heard > self._silence_seconds:
                 self._carrier.lose(site)
                 return
             waiting.done.wait(PING_SECONDS if delivered else RETRY_SECONDS)

@@ -99,7 +99,7 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
         path = settings_path(SERVER_VARIABLE, SERVER_FILE, fl_ctx)
         settings = read_federation(path)
         self._carrier = FlareCarrier(fl_ctx.get_engine(), abort_signal)
-        self._engine = NVFlareEngine(self._carrier, settings.wire, settings.largest_message)
+        self._engine = NVFlareEngine(self._carrier, settings.wire, settings.largest_message, settings.silence_seconds)
         self._ready.set()
         try:
             Coordinator(self._engine, settings).run()
