@@ -110,6 +110,31 @@ def test_a_wrong_upload_is_refused_and_the_rest_go_on(tmp_path: Path, rows: np.n
     assert "client-1 was left out" in notes(layout.settings.run)
 
 
+def test_a_job_makes_a_round_before_it_ends_for_a_site_that_is_back(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    mark = layout.settings.run / "rejoin"
+    states = []
+    while not states or states[-1] == "rejoin":
+        with InOneProcess(layout) as federation:
+            federation.sites["client-0"].spoil = lambda content: (mark.touch(), content)[1]
+            states.append(federation.run())
+    assert states == ["rejoin", "rejoin", "rejoin", "finished"]
+    assert np.array_equal(deployed(layout), trained(layout))
+
+
+def test_a_site_that_refuses_a_later_job_is_named_and_the_rest_go_on(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-2"].spoil = _after(3, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    path = layout.sites["client-1"]
+    path.write_text(path.read_text(encoding="utf-8").replace("rounds = 4", "rounds = 2"), encoding="utf-8")
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert read_status(layout.settings.run)["refused"] == ["client-1"]
+
+
 def test_the_first_round_needs_everybody(tmp_path: Path) -> None:
     layout = small_layout(tmp_path)
     with InOneProcess(layout, ("client-0", "client-1")) as federation, pytest.raises(RunError, match="client-2"):

@@ -218,9 +218,10 @@ class Coordinator:
 
     def _rounds(self, server: Server, configuration: Configuration) -> str:
         recorded = recorded_rounds(configuration.record, configuration.rounds)
+        began_with = server.round
         while server.round < configuration.rounds:
-            if (self._directory.path / REJOIN_FILE).exists():
-                return REJOIN
+            if server.round > began_with and (self._directory.path / REJOIN_FILE).exists():
+                return REJOIN  # but every job makes some way: who comes and goes cannot stop the rest
             self._say(server, configuration, "training")
             began = time.perf_counter()
             report = server.run_round()
@@ -259,13 +260,15 @@ class Coordinator:
             self._tell(f"{name} has not got the model: {reason}; start `fedkge server` again when it is back")
 
     def _say(self, server: Server, configuration: Configuration, state: str) -> None:
+        present = [name for name in self._members.clients() if name not in server.excluded]
         times = [record["seconds"] for record in self._memory.history if "seconds" in record]
         left = float(np.mean(times[-10:])) * (configuration.rounds - server.round) if times else None
         self._status.write(
             state=state,
             round=server.round,
             rounds=configuration.rounds,
-            present=list(self._members.clients()),
+            present=present,
+            refused=sorted(set(self._engine.clients()) - set(present)),
             gone=sorted(server.gone),
             seconds_left=left,
         )

@@ -109,7 +109,10 @@ class Supervisor:
             time.sleep(POLL_SECONDS)
 
     def _invite_back(self, status: dict[str, Any]) -> None:
-        """A site that was lost is connected again: end the job after this round, and begin the next with it."""
+        """A site that was lost is connected again: end the job after this round, and begin the next with it.
+
+        One that was asked in this job and does not take part stays out until `fedkge server` is started again.
+        """
         present = status.get("present")
         if status.get("state") != "training" or present is None:
             return
