@@ -62,3 +62,9 @@ class ContradictionError(FedkgeError):
     """An audit showed a larger epsilon than the run claims: the claim is wrong, or the mechanism has a bug."""
 
     exit_code = 10
+
+
+class PolicyError(FedkgeError):
+    """A site's own policy forbids what a server asks for; the site did nothing of it."""
+
+    exit_code = 11

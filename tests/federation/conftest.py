@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -72,8 +73,10 @@ class Mischief:
     def clients(self) -> Sequence[str]:
         return self._engine.clients()
 
-    def exchange(self, requests: Mapping[str, Request]) -> Mapping[str, Reply | Failure]:
-        replies: dict[str, Any] = dict(self._engine.exchange(requests))
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = math.inf
+    ) -> Mapping[str, Reply | Failure]:
+        replies: dict[str, Any] = dict(self._engine.exchange(requests, timeout_seconds=timeout_seconds))
         for name, request in requests.items():
             change = self.spoil.get((request.round, name)) if isinstance(request, Fit) else None
             if change is not None:

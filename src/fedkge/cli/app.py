@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from fedkge import __version__
-from fedkge.cli import account, attack, audit, compare, data, demo, evaluate, export, predict, report, reproduce, train
+from fedkge.cli import (
+    account,
+    attack,
+    audit,
+    compare,
+    data,
+    demo,
+    evaluate,
+    export,
+    federation,
+    predict,
+    report,
+    reproduce,
+    train,
+)
 from fedkge.cli.errors import guarded, show_tracebacks
 
 app = typer.Typer(
@@ -52,4 +66,7 @@ app.command("report", epilog=report.EXAMPLE)(guarded(report.report))
 app.command("compare", epilog=compare.EXAMPLE)(guarded(compare.compare))
 app.command("reproduce", epilog=reproduce.EXAMPLE)(guarded(reproduce.reproduce))
 app.command("export", epilog=export.EXAMPLE)(guarded(export.export))
+app.command("server", epilog=federation.SERVER_EXAMPLE)(guarded(federation.server))
+app.command("client", epilog=federation.CLIENT_EXAMPLE)(guarded(federation.client))
+app.add_typer(federation.app, name="federation")
 app.add_typer(data.app, name="data")

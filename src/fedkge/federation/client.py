@@ -28,7 +28,9 @@ from fedkge.federation.messages import (
     Request,
     Rows,
     Scores,
+    Share,
     Shared,
+    Sharing,
     Upload,
 )
 from fedkge.federation.randomness import client_generator
@@ -90,6 +92,8 @@ class Client:
         self._advance = advance
         self._path = folder / f"{name}.safetensors" if folder else None
         self._state = _State()
+        self._places: dict[Shared, NDArray[np.int64]] = {}
+        """What is shared of a table, where it is not all of it."""
         options = plan.configuration
         shape = ModelShape(options.dimension, options.margin, options.norm)
         scorer = make_scorer(options.model, shape)
@@ -136,9 +140,13 @@ class Client:
         """Answer one request of the server."""
         if isinstance(request, Hello):
             return self._greet()
+        if isinstance(request, Share):
+            return self._share(request)
         if isinstance(request, Fit):
             return self._fit(request)
-        return self._evaluate(request)
+        if isinstance(request, Evaluate):
+            return self._evaluate(request)
+        raise RunError(f"{self.name} was asked for {type(request).__name__}, which is no matter of its training")
 
     def _tables(self) -> dict[Shared, NDArray[Any]]:
         return {"entities": self.embedding.tables.entities, "relations": self.embedding.tables.relations}
@@ -146,6 +154,27 @@ class Client:
     def unshared(self) -> dict[Shared, Rows]:
         """Copies of the tables that this client shares with nobody."""
         return {kind: table.copy() for kind, table in self._tables().items() if kind not in self._plan.shared}
+
+    def _share(self, request: Share) -> Sharing:
+        """Keep the other rows here, from now on."""
+        if set(request.places) != set(self._plan.shared):
+            raise RunError(f"{self.name}: expected places in {sorted(self._plan.shared)}, got {sorted(request.places)}")
+        for kind, places in request.places.items():
+            height = len(self._tables()[kind])
+            if not (np.diff(places, prepend=-1) > 0).all() or (len(places) and places[-1] >= height):
+                raise RunError(f"{self.name}: expected ascending places below {height} in {kind}, got others")
+        self._places = dict(request.places)
+        return Sharing({kind: len(places) for kind, places in self._places.items()})
+
+    def _shared_rows(self, kind: Shared) -> Rows:
+        """A copy of what is shared of a table."""
+        table, places = self._tables()[kind], self._places.get(kind)
+        return table.copy() if places is None else table[places]
+
+    def entities_with(self, rows: Mapping[Shared, Rows]) -> Rows:
+        """A copy of the whole entity table with the server's rows in it."""
+        self._check(rows)
+        return self._with_rows(rows).tables.entities.copy()
 
     def _greet(self) -> Greeting:
         names = {"entities": self.shard.entities.names, "relations": self.shard.relations.names}
@@ -175,7 +204,7 @@ class Client:
             )
         if self._defended:
             self._plan.ledger.release(self.name, request.round)
-        rows = {kind: self._tables()[kind].copy() for kind in self._plan.shared}
+        rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
         return Upload(request.round, rows, self._triples, self._state.loss)
 
     def _pay(self, defended: DefendedRounds, round_number: int) -> bool:
@@ -193,19 +222,17 @@ class Client:
             raise RunError(f"{self.name}: expected the tables {sorted(self._plan.shared)}, was sent {sorted(rows)}")
         for kind, table in rows.items():
             height, width = self._tables()[kind].shape
-            reason = complaint(table, (height, width), largest_norm=np.inf)
+            expected = len(self._places.get(kind, ())) if kind in self._places else height
+            reason = complaint(table, (expected, width), largest_norm=np.inf)
             if reason:
                 raise RunError(f"{self.name} was sent broken {kind}: {reason}")
 
     def _train_or_undo(self, request: Fit, digest: str) -> None:
-        own = {name: array.copy() for name, array in self._lasting().items() if name not in _sent(request)}
+        sent = {f"tables/{kind}" for kind in request.rows if kind not in self._places}  # comes again with each request
+        own = {name: array.copy() for name, array in self._lasting().items() if name not in sent}
         steps, before, counts = self._trainer.steps, self._state, self.counts
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
-                loss = self._train(request)
-            served = before.served + 1
-            validations = self._defended.validated(before.validations, served) if self._defended else ()
-            self._state = _State(request.round, digest, loss, served, validations)
+            self._state = self._trained(request, digest)
             self.save()
         except BaseException:
             self._trainer, self._defended = self._new_trainer()
@@ -215,9 +242,24 @@ class Client:
             self._trainer.steps, self._state = steps, replace(before, began_from="")
             raise
 
+    def _trained(self, request: Fit, digest: str) -> _State:
+        """Train, and the state afterwards. That it failed may depend on triples, and the server hears of it: a failure
+        counts as released, and whoever asks again pays again.
+        """
+        served = self._state.served + 1
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
+                loss = self._train(request)
+            validations = self._defended.validated(self._state.validations, served) if self._defended else ()
+        except Exception:
+            if self._defended:
+                self._plan.ledger.release(self.name, request.round)
+            raise
+        return _State(request.round, digest, loss, served, validations)
+
     def _train(self, request: Fit) -> float | None:
         for kind, rows in request.rows.items():
-            self._tables()[kind][...] = rows
+            self._tables()[kind][self._places.get(kind, ...)] = rows
         options = self._plan.configuration
         if options.optimiser_state == "reset":
             self._trainer.reset_optimisers()
@@ -265,6 +307,9 @@ class Client:
     def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
         """The client's model with some tables replaced by what the server sent."""
         tables = {**self._tables(), **rows}
+        for kind, places in self._places.items():
+            tables[kind] = self._tables()[kind].copy()
+            tables[kind][places] = rows[kind]
         return Embedding(self.embedding.scorer, Tables(tables["entities"], tables["relations"]), self.embedding.margin)
 
     def _lasting(self) -> dict[str, NDArray[Any]]:
@@ -322,10 +367,6 @@ class Client:
                 "nothing of, so lines are missing and what was spent is unknown. Restore the ledger from a copy as new "
                 "as the checkpoints; without one, count the whole budget as spent and start a new run elsewhere"
             )
-
-
-def _sent(request: Fit) -> set[str]:
-    return {f"tables/{kind}" for kind in request.rows}
 
 
 def _digest(rows: Mapping[Shared, Rows]) -> str:

@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from fedkge.errors import FedkgeError, NumericalError
-from fedkge.federation.messages import ClientLogic, Failure, Reply, Request
+from fedkge.federation.messages import NO_LIMIT, ClientLogic, Failure, Reply, Request
 
 
 class EmbeddedEngine:
     """Carries messages by calling the clients, in parallel; kernels release the GIL.
 
-    A client's own error becomes a Failure; a mistake in the program stops the program.
+    A client's own error becomes a Failure; a mistake in the program stops the program. A client that is late is a
+    Failure too: it ends what it does in the background, and hears the next request only then.
+
+    >>> from fedkge.federation.messages import Hello, Sharing
+    >>> class Quick:
+    ...     def handle(self, request): return Sharing({})
+    >>> EmbeddedEngine({"a": Quick()}, threads=1).exchange({"a": Hello()}, timeout_seconds=60)
+    {'a': Sharing(rows={})}
     """
 
     def __init__(self, clients: Mapping[str, ClientLogic], threads: int) -> None:
         self._clients = dict(sorted(clients.items()))
         self._threads = threads
+        self._turns = {name: threading.Lock() for name in self._clients}
 
     def clients(self) -> Sequence[str]:
         """The names of all clients, sorted."""
         return tuple(self._clients)
 
-    def exchange(self, requests: Mapping[str, Request]) -> Mapping[str, Reply | Failure]:
-        """Hand every client its request and wait for all answers."""
-        with ThreadPoolExecutor(max_workers=self._threads) as pool:
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
+    ) -> Mapping[str, Reply | Failure]:
+        """Hand every client its request and wait for all answers, or for so long."""
+        pool = ThreadPoolExecutor(max_workers=self._threads)
+        ends = time.monotonic() + timeout_seconds
+        try:
             answers = {name: pool.submit(self._ask, name, request) for name, request in sorted(requests.items())}
-            return {name: answer.result() for name, answer in answers.items()}
+            return {name: _in_time(name, answer, ends, timeout_seconds) for name, answer in answers.items()}
+        finally:
+            pool.shutdown(wait=math.isinf(timeout_seconds), cancel_futures=True)
 
     def _ask(self, name: str, request: Request) -> Reply | Failure:
         try:
-            return self._clients[name].handle(request)
+            with self._turns[name]:
+                return self._clients[name].handle(request)
         except FedkgeError as error:
             return Failure(name, str(error), isinstance(error, NumericalError))
+
+
+def _in_time(name: str, answer: Future[Reply | Failure], ends: float, seconds: float) -> Reply | Failure:
+    left = None if math.isinf(ends) else max(0.0, ends - time.monotonic())
+    try:
+        return answer.result(left)
+    except TimeoutError:
+        return Failure(name, f"no answer within {seconds:g} seconds")

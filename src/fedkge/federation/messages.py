@@ -6,6 +6,7 @@ A failure is a value too, so that a round can go on without the client that fail
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -21,17 +22,95 @@ Shared: TypeAlias = Literal["entities", "relations"]
 
 
 @dataclass(frozen=True, slots=True)
+class Invite:
+    """Server to client: the version that it runs, and the terms of the federation as configuration keys and values.
+
+    Only sites on machines of their own are invited, and they judge the terms; the embedded engine has one owner.
+    """
+
+    version: str
+    federation: str
+    terms: Mapping[str, Any]
+    numbers: str = "float32"
+    """What rows travel as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Client to server: it takes part on these terms, runs this version, and agrees with whoever has its fingerprint
+    on how names are told apart.
+    """
+
+    version: str
+    fingerprint: str = ""
+    aligned: bool = True
+    """Whether it has pseudonyms for its names; else they are made jointly, before it can greet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Server to client: joint pseudonyms among these sites. Without an origin: begin with your own list; with another
+    site's: raise its points; with your own: it has come back.
+    """
+
+    sites: tuple[str, ...]
+    origin: str = ""
+    raised_by: tuple[str, ...] = ()
+    points: bytes = b""
+    tag: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Client to server: a list for the next site; when its own has come back, the pseudonym of the check name alone."""
+
+    origin: str
+    raised_by: tuple[str, ...] = ()
+    points: bytes = b""
+    tag: bytes = b""
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """Server to client: who are you, and what do you own?"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
     """Client to server: the names of the rows that it would share, in its own order, and its number of triples."""
 
     names: Mapping[Shared, Sequence[str]]
     widths: Mapping[Shared, int]
     triples: int
+    tags: Mapping[Shared, NDArray[np.uint8]] = field(default_factory=dict)
+    """For each name the client's word, which other clients can check and the server cannot make, that it owns it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """Another client's word that it owns some of this client's rows: their places here, and a tag for each."""
+
+    places: NDArray[np.int64]
+    tags: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """Server to client: of the rows that you named, share those at these places alone; too few others own the rest.
+
+    `evidence` are the words of the others who own them.
+    """
+
+    places: Mapping[Shared, NDArray[np.int64]]
+    evidence: Mapping[str, Word] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Client to server: how many rows of each table it will share."""
+
+    rows: Mapping[Shared, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +164,21 @@ class Scores:
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Finish:
+    """Server to client: the federation ended with round `round`; these are your rows of the final tables."""
+
+    round: int
+    rows: Mapping[Shared, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Client to server: the final rows are on its disk."""
+
+    round: int
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A client that could not answer, and why; `diverged` when its numbers are no longer finite."""
@@ -94,8 +188,11 @@ class Failure:
     diverged: bool = False
 
 
-Request: TypeAlias = Hello | Fit | Evaluate
-Reply: TypeAlias = Greeting | Upload | Goodbye | Scores
+Request: TypeAlias = Invite | Align | Hello | Share | Fit | Evaluate | Finish
+Reply: TypeAlias = Accept | Aligned | Greeting | Sharing | Upload | Goodbye | Scores | Kept
+
+NO_LIMIT = math.inf
+"""The time-out of an engine that waits for everybody."""
 
 
 class ClientLogic(Protocol):
@@ -110,11 +207,13 @@ class Engine(Protocol):
     """What carries messages."""
 
     def clients(self) -> Sequence[str]:
-        """The names of all clients, sorted."""
+        """The names of the clients that can be reached now, sorted."""
         ...
 
-    def exchange(self, requests: Mapping[str, Request]) -> Mapping[str, Reply | Failure]:
-        """Deliver each request and wait for the replies."""
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
+    ) -> Mapping[str, Reply | Failure]:
+        """Deliver each request and wait for the replies; who has not answered in time is a Failure."""
         ...
 
 

@@ -11,6 +11,7 @@ from fedkge.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Index, average, covers, excess, misfit
 from fedkge.federation.messages import (
+    NO_LIMIT,
     Engine,
     Evaluate,
     Failure,
@@ -20,11 +21,14 @@ from fedkge.federation.messages import (
     Hello,
     Rows,
     Scores,
+    Share,
     Shared,
+    Sharing,
     Upload,
     payload_bytes,
 )
 from fedkge.federation.randomness import server_generator
+from fedkge.federation.union import evidence, unite
 from fedkge.models.embedding import initial_rows
 from fedkge.models.scorer import ModelShape
 
@@ -39,6 +43,9 @@ class ServerPlan:
     fraction: float = 1.0
     minimum_clients: int = 1
     largest_row_norm: float = 1000.0
+    minimum_owners: int = 1
+    """A row that fewer clients own is left with them: nothing is averaged, so nothing need be shown."""
+    timeout_seconds: float = NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +80,27 @@ class RoundReport:
 class Server:
     """Holds the shared tables over the union of all clients' names; knows neither triples nor unshared tables.
 
-    The order of the union is that of the first client's names, then the second's new ones, and so on, so a
-    federation of one keeps its client's order.
+    A row that too few clients own (`minimum_owners`) is nobody's row here: it stays with its owner.
     """
 
-    def __init__(self, engine: Engine, plan: ServerPlan) -> None:
+    def __init__(self, engine: Engine, plan: ServerPlan, greetings: Mapping[str, Greeting] | None = None) -> None:
         self._engine = engine
         self._plan = plan
         self.round = 0
         self.gone: set[str] = set()
         """Clients that have said goodbye."""
-        self._greetings = self._greet()
+        self.excluded: dict[str, str] = {}
+        """Clients that do not agree to what is shared, and why."""
+        self._greetings = dict(sorted((self._greet() if greetings is None else greetings).items()))
+        _refuse_unlike(self._greetings)
         self.names: dict[Shared, dict[str, int]] = {}
         self.owners: dict[Shared, dict[str, Index]] = {}
         self.tables: dict[Shared, Rows] = {}
         self._align()
 
     def _greet(self) -> dict[str, Greeting]:
-        replies = self._engine.exchange({name: Hello() for name in self._engine.clients()})
+        requests = {name: Hello() for name in self._engine.clients()}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         greetings: dict[str, Greeting] = {}
         for name in sorted(self._engine.clients()):
             reply = replies.get(name, Failure(name, "no answer"))
@@ -98,29 +108,31 @@ class Server:
                 reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not a greeting"
                 raise RunError(f"{name} did not join the federation: {reason}")
             greetings[name] = reply
-        first = next(iter(greetings.values()))
-        for name, greeting in greetings.items():
-            if greeting.widths != first.widths or set(greeting.names) != set(first.widths):
-                raise RunError(
-                    f"{name} did not join the federation: expected tables of widths {dict(first.widths)}, "
-                    f"got {dict(greeting.widths)}; all clients need the same model and dimension"
-                )
-            for kind, names in greeting.names.items():
-                if len(set(names)) != len(names):
-                    raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
         return greetings
 
     def _align(self) -> None:
         first = next(iter(self._greetings.values()))
         generator = server_generator(self._plan.seed, 0)
-        for kind in first.names:
-            union: dict[str, int] = {}
-            places = {
-                name: np.array([union.setdefault(row, len(union)) for row in greeting.names[kind]], dtype=np.int64)
-                for name, greeting in self._greetings.items()
-            }
-            self.names[kind], self.owners[kind] = union, places
-            self.tables[kind] = initial_rows(len(union), first.widths[kind], self._plan.shape, generator)
+        unions = {kind: unite(self._greetings, kind, self._plan.minimum_owners) for kind in first.names}
+        for kind, union in unions.items():
+            self.names[kind], self.owners[kind] = dict(union.names), dict(union.owners)
+            self.tables[kind] = initial_rows(len(union.names), first.widths[kind], self._plan.shape, generator)
+        if self._plan.minimum_owners > 1:
+            self._agree({name: {kind: unions[kind].places[name] for kind in unions} for name in self._greetings})
+
+    def _agree(self, places: Mapping[str, Mapping[Shared, Index]]) -> None:
+        """Tell each client which of its rows have enough owners, and show it who they are."""
+        requests = {
+            name: Share(places[name], evidence(self._greetings, name) if "entities" in self.names else {})
+            for name in sorted(self._present())
+        }
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
+        for name in sorted(requests):
+            reply = replies.get(name, Failure(name, "no answer"))
+            expected = {kind: len(rows) for kind, rows in places[name].items()}
+            if not isinstance(reply, Sharing) or dict(reply.rows) != expected:
+                reason = reply.reason if isinstance(reply, Failure) else f"expected it to share {expected}, got {reply}"
+                self.excluded[name] = reason
 
     def rows_for(self, name: str) -> dict[Shared, Rows]:
         """The shared rows that client `name` owns, in its order: what it is sent.
@@ -133,8 +145,11 @@ class Server:
             for kind, table in self.tables.items()
         }
 
+    def _present(self) -> set[str]:
+        return set(self._greetings).intersection(self._engine.clients()) - set(self.excluded)
+
     def _invited(self, round_number: int) -> list[str]:
-        names = sorted(set(self._greetings) - self.gone)
+        names = sorted(self._present() - self.gone)
         count = max(self._plan.minimum_clients, round(self._plan.fraction * len(names)), 1)
         if count >= len(names):
             return names
@@ -146,7 +161,8 @@ class Server:
         number = self.round + 1
         broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
         gone_before = len(self.gone)
-        replies = self._engine.exchange({name: Fit(number, rows) for name, rows in broadcasts.items()})
+        requests = {name: Fit(number, rows) for name, rows in broadcasts.items()}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         uploads: dict[str, Upload] = {}
         refused: dict[str, Refusal] = {}
         for name in sorted(broadcasts):
@@ -221,8 +237,8 @@ class Server:
 
     def evaluate(self, split: str) -> dict[str, Scores]:
         """Each client's ranking of its own held-out triples with the tables as they are now."""
-        requests = {name: Evaluate(self.rows_for(name), split) for name in self._greetings}
-        replies = self._engine.exchange(requests)
+        requests = {name: Evaluate(self.rows_for(name), split) for name in sorted(self._present())}
+        replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
         scores: dict[str, Scores] = {}
         for name in sorted(requests):
             reply = replies.get(name, Failure(name, "no answer"))
@@ -233,6 +249,20 @@ class Server:
             if reply.triples:
                 scores[name] = reply
         return scores
+
+
+def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:
+    """Rows can be averaged only where all have the same width, and each row is named once."""
+    first = next(iter(greetings.values()))
+    for name, greeting in greetings.items():
+        if greeting.widths != first.widths or set(greeting.names) != set(first.widths):
+            raise RunError(
+                f"{name} did not join the federation: expected tables of widths {dict(first.widths)}, "
+                f"got {dict(greeting.widths)}; all clients need the same model and dimension"
+            )
+        for kind, names in greeting.names.items():
+            if len(set(names)) != len(names):
+                raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
 
 
 def weighted_mean(scores: Mapping[str, Scores]) -> dict[str, float]:

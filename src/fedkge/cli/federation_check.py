@@ -1,0 +1,67 @@
+"""`fedkge federation check`: what a site would give away under some terms, before it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedkge.cli.tables import grid, print_json, printable, say, stdout
+
+if TYPE_CHECKING:
+    from fedkge.deploy.preview import Preview
+
+EXAMPLE = "Example: fedkge federation check site.toml --terms federation.toml"
+
+
+def check(
+    site: Annotated[Path, typer.Argument(help="site.toml.")] = Path("site.toml"),
+    terms: Annotated[Path | None, typer.Option(help="The coordinator's federation.toml; else defaults.")] = None,
+    names: Annotated[bool, typer.Option("--names", help="List names that became one. They are secret.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+) -> None:
+    """Say what this site would promise and send: read its files, judge the terms, calibrate the noise, send nothing.
+
+    Terms that the site refuses are an error (exit code 11) that says what the site allows.
+    """
+    from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415 (slow to import)
+    from fedkge.deploy.policy import proposal  # noqa: PLC0415
+    from fedkge.deploy.preview import preview  # noqa: PLC0415
+    from fedkge.deploy.site_settings import read_site  # noqa: PLC0415
+
+    asked = proposal(read_federation(terms).configuration) if terms else {}
+    found = preview(read_site(site), asked)
+    if as_json:
+        print_json(_record(found, names))
+        return
+    rows = [
+        ("promise", found.promised),
+        *((f"leaves {when}", what) for when, what in found.told.items()),
+        ("entity names", found.entities.summary),
+        ("relation names", found.relations.summary),
+        ("key and rules", f"{found.fingerprint}: the same at all sites"),
+    ]
+    stdout().print(grid(f"{found.site} in {found.federation}", ("", ""), rows, words=(0, 1)))
+    if names:
+        for after, before in found.entities.collisions.items():
+            stdout().print(f"{printable(after)}: {', '.join(map(printable, before))}", markup=False, soft_wrap=True)
+    if found.promise is None:
+        say("WARNING: without a defence every row shows what this site's triples taught it.")
+
+
+def _record(found: Preview, names: bool) -> dict[str, Any]:
+    reports = {"entities": found.entities, "relations": found.relations}
+    return {
+        "site": found.site,
+        "federation": found.federation,
+        "promised": found.promised,
+        "leaves": found.told,
+        "fingerprint": found.fingerprint,
+        "names": {
+            kind: {"names": report.names, "changed": report.changed, "collisions": len(report.collisions)}
+            for kind, report in reports.items()
+        },
+        **({"collisions": {key: list(value) for key, value in found.entities.collisions.items()}} if names else {}),
+        "configuration": found.configuration.model_dump(by_alias=True, exclude={"data", "columns"}),
+    }

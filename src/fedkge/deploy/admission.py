@@ -1,0 +1,146 @@
+"""What a site settles when it accepts an invitation: its configuration, its graph under pseudonyms, its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.configuration import Configuration
+from fedkge.deploy.alignment import fingerprint
+from fedkge.deploy.canonical import CanonicalGraph, canonical_names
+from fedkge.deploy.keys import Key, read_key
+from fedkge.deploy.policy import accept, check_noise
+from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.errors import PolicyError, PrivacyError
+from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import defence_of
+from fedkge.federation.messages import Invite
+from fedkge.federation.randomness import fresh_seed
+from fedkge.federation.run import RunDirectory, provenance_of
+from fedkge.federation.transcript import recorded_rounds
+from fedkge.graph import Graph
+from fedkge.graph.datasets import load
+from fedkge.graph.readers import parse_columns
+from fedkge.machine import available_cores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Admission:
+    """The terms as the site took them on, and everything that follows from its own files."""
+
+    settings: SiteSettings
+    configuration: Configuration
+    raw: Graph
+    site: SiteGraph
+    key: Key
+    fingerprint: str
+    ledger: Ledger | None
+
+    @property
+    def recorded(self) -> frozenset[int]:
+        """The rounds whose messages the site keeps for itself."""
+        return recorded_rounds(self.settings.record, self.configuration.rounds)
+
+    def make_client(self, name: str, directory: RunDirectory) -> Client:
+        """The site's Client, where its last state on disk left it."""
+        options, graph = self.configuration, self.site.graph
+        threads = options.threads or available_cores()
+        plan = ClientPlan(options, options.seed or 0, self.settings.number, ("entities",), threads)
+        if self.ledger is not None:
+            defence = defence_of(options, name, graph, self.ledger)
+            check_noise(defence, self.settings)
+            plan = replace(plan, defence=defence, ledger=self.ledger)
+        return Client(name, graph, plan, directory.checkpoints)
+
+    def budget(self, name: str) -> Mapping[str, Any]:
+        """What was promised and spent, for people to read; nothing without a defence."""
+        if self.ledger is None or name not in self.ledger.promises:
+            return {}
+        promise = self.ledger.promises[name]
+        return {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+
+    def rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """For each entity and relation of the site's file, its row in the tables."""
+        rules = self.settings.names.rules
+        made = []
+        for kind, raw, own in (
+            ("entity", self.raw.entities, self.site.aligned.entities),
+            ("relation", self.raw.relations, self.site.aligned.relations),
+        ):
+            names, _ = canonical_names(raw.names, rules, kind)
+            made.append(np.array([own.index[name] for name in names], np.int32))
+        return made[0], made[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """An invitation that the site accepts, and its own files as they were read; names have no pseudonyms yet."""
+
+    settings: SiteSettings
+    configuration: Configuration
+    raw: Graph
+    canonical: CanonicalGraph
+    key: Key
+
+    @property
+    def fingerprint(self) -> str:
+        """By what the server sees that all sites hold the same key and follow the same rules."""
+        return site_fingerprint(self.settings, self.key)
+
+    def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
+        """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
+        site = site_graph(self.canonical, pseudonymise)
+        _same_as_before(self.configuration, self.raw, directory)
+        ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
+        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
+
+
+def site_fingerprint(settings: SiteSettings, key: Key) -> str:
+    """A fingerprint of the key, the kind of alignment and the rules for names."""
+    return fingerprint(key, settings.federation, f"{settings.alignment} {settings.names.rules.agreement}")
+
+
+def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:
+    """Judge an invitation and read the site's files; a PolicyError when the site does not take part."""
+    if invite.federation != settings.federation:
+        raise PolicyError(
+            f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
+        )
+    configuration = _settled(accept(invite.terms, settings), settings, directory)
+    raw = load(settings.graph, columns=parse_columns(settings.columns))
+    prepared = Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
+    if not directory.exists():  # on trial: a plan that is refused must leave no promise and no run behind
+        check_noise(defence_of(configuration, settings.name, prepared.canonical.graph, Ledger.in_memory()), settings)
+    return prepared
+
+
+def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
+    """With the seed that the site drew when it began, and as many threads as it gives."""
+    seed = configuration.seed
+    if seed is None:
+        seed = directory.read_configuration()[0].seed if directory.exists() else fresh_seed()
+    return configuration.model_copy(update={"seed": seed, "threads": settings.threads})
+
+
+def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory) -> None:
+    """A run that has begun goes on with the same terms and the same data, or not at all."""
+    provenance = provenance_of((raw,), configuration)
+    if not directory.exists():
+        directory.create(configuration, provenance)
+        return
+    saved, known = directory.read_configuration()
+    if known.get("data") != provenance["data"]:
+        raise PrivacyError(f"{directory.path}: the graph was changed after the run began; restore it")
+    if known.get("configuration") != configuration.identity:
+        changed = sorted(
+            key
+            for key, value in configuration.model_dump().items()
+            if value != getattr(saved, key) and key != "threads"
+        )
+        raise PolicyError(f"this run began with other options than these: {', '.join(changed)}; restore them")

@@ -1,0 +1,229 @@
+"""Which rows belong together, without a name leaving a site.
+
+A site writes HMAC-SHA256(key, canonical name) in place of a name: equal names give equal pseudonyms, and who does not
+hold the consortium key can neither read them nor try out names. The server finds the union and who owns which row.
+
+Guarantees, against everybody without the key: pseudonyms are indistinguishable from random text; those of entities,
+of relations and of other federations cannot be matched with each other; a site's list is in the order of its
+pseudonyms, so that the order tells nothing about its triples; the server cannot make up an owner (`Witness`).
+Not hidden: how many names each site has, and which pseudonyms which sites share. A site that works with the server
+gives it the key and so everybody's names; `joint_alignment` takes away the dictionary attack at home.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.deploy.keys import Key
+from fedkge.deploy.renumbering import renumbered
+from fedkge.errors import DataError, PrivacyError
+from fedkge.federation.messages import Shared
+from fedkge.graph import Graph, Vocabulary
+
+Places: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+PSEUDONYM_BYTES = 16
+"""Half of the digest: two of a billion names meet with a chance below 1e-20."""
+LEAST_OWNERS = 2
+_PSEUDONYM = re.compile(r"[0-9a-f]{32}")
+assert 2 * PSEUDONYM_BYTES == 32  # noqa: S101 - the pattern above
+
+
+def pseudonyms(key: Key, federation: str, kind: Shared, names: Sequence[str]) -> list[str]:
+    """The pseudonyms of canonical names, in the order of the names.
+
+    >>> key = Key(bytes(range(32)))
+    >>> first, second = pseudonyms(key, "study", "entities", ["aspirin", "fever"])
+    >>> first == pseudonyms(key, "study", "entities", ["aspirin"])[0]
+    True
+    >>> first == pseudonyms(key, "study", "relations", ["aspirin"])[0]
+    False
+    """
+    own = key.derive(f"pseudonyms of {kind}", federation).secret
+    return [hmac.digest(own, name.encode(), "sha256")[:PSEUDONYM_BYTES].hex() for name in names]
+
+
+def fingerprint(key: Key, federation: str, agreement: str) -> str:
+    """By what the server sees that all sites hold the same key and follow the same rules for names.
+
+    What it tells: whether two sites agree, and nothing else; the key has 256 random bits, so nobody can try keys, and
+    the federation's name is in it, so that it does not link federations. It is no proof of holding the key: who has
+    seen it can repeat it.
+
+    >>> one, other = Key(bytes(range(32))), Key(bytes(range(1, 33)))
+    >>> fingerprint(one, "study", "NFC") == fingerprint(other, "study", "NFC")
+    False
+    """
+    return key.derive("fingerprint", federation).digest(agreement.encode())[:8].hex()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignedGraph:
+    """A site's graph with pseudonyms for names, rows in the order of pseudonyms, and the names in that order."""
+
+    graph: Graph
+    entities: Vocabulary
+    relations: Vocabulary
+
+
+def aligned_graph(graph: Graph, entities: Sequence[str], relations: Sequence[str]) -> AlignedGraph:
+    """The graph under these pseudonyms (one per name, in the graph's order), sorted by them.
+
+    A graph numbers names as its file mentions them, and neighbours in a file are often neighbours in a triple: that
+    order must not leave the site. Sorting by pseudonym puts a random one in its place.
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")])
+    >>> made = aligned_graph(graph, ["ff", "00"], ["11"])
+    >>> list(made.graph.entities), list(made.entities), made.graph.train.tolist()
+    (['00', 'ff'], ['b', 'a'], [[1, 0, 0]])
+    """
+    of_entities, of_relations = _order(entities, "entities"), _order(relations, "relations")
+    made = renumbered(
+        graph,
+        Vocabulary(tuple(entities[i] for i in of_entities)),
+        Vocabulary(tuple(relations[i] for i in of_relations)),
+        (np.argsort(of_entities).astype(np.int32), np.argsort(of_relations).astype(np.int32)),
+    )
+    return AlignedGraph(
+        made,
+        Vocabulary(tuple(graph.entities[int(i)] for i in of_entities)),
+        Vocabulary(tuple(graph.relations[int(i)] for i in of_relations)),
+    )
+
+
+def _order(names: Sequence[str], kind: str) -> Places:
+    if len(set(names)) != len(names):
+        raise DataError(f"expected different pseudonyms for different {kind}, got the same one twice")
+    return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+
+
+def malformed(names: object, most: int) -> str | None:
+    """Why a site's list of pseudonyms must be refused, or None when it is fine. The reason holds no pseudonym.
+
+    >>> malformed(["aspirin"], most=10)
+    'entry 0: expected 32 hexadecimal digits'
+    >>> malformed(["0" * 32, "f" * 32], most=10)
+    """
+    if not isinstance(names, list | tuple):
+        return f"expected a list of pseudonyms, got {type(names).__name__}"
+    if not 0 < len(names) <= most:
+        return f"expected 1 to {most} pseudonyms, got {len(names)}"
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not _PSEUDONYM.fullmatch(name):
+            return f"entry {place}: expected {2 * PSEUDONYM_BYTES} hexadecimal digits"
+        if place and names[place - 1] >= name:
+            return f"entry {place}: expected each pseudonym once, in ascending order"
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionIndex:
+    """The server's index: all pseudonyms in their own order, which is as good as random, and who owns which row.
+
+    >>> union = UnionIndex.of({"a": ["00", "11"], "b": ["11", "22"]})
+    >>> union.rows, union.places["b"].tolist(), union.owners.tolist(), union.shared("b").tolist()
+    (('00', '11', '22'), [1, 2], [1, 2, 1], [True, False])
+    """
+
+    rows: tuple[str, ...]
+    places: Mapping[str, Places]
+    """For each site the row of each of its pseudonyms, in its own order."""
+    owners: Places
+    """How many sites own each row."""
+
+    @classmethod
+    def of(cls, lists: Mapping[str, Sequence[str]]) -> UnionIndex:
+        """The index of these sites' lists, which were checked with `malformed`."""
+        rows = tuple(sorted({name for names in lists.values() for name in names}))
+        number = {name: row for row, name in enumerate(rows)}
+        places = {
+            site: np.fromiter((number[name] for name in lists[site]), np.int64, len(lists[site]))
+            for site in sorted(lists)
+        }
+        owners = np.zeros(len(rows), np.int64)
+        for own in places.values():
+            owners[own] += 1
+        return cls(rows, places, owners)
+
+    def shared(self, site: str, least_owners: int = LEAST_OWNERS) -> Mask:
+        """Which of a site's rows have enough owners to be uploaded, in the site's order."""
+        found: Mask = self.owners[self.places[site]] >= least_owners
+        return found
+
+    def evidence(self, site: str, witnesses: Mapping[str, bytes]) -> dict[str, Witness]:
+        """What `site` needs to see for itself who else owns its rows: the others' tags of those rows."""
+        own = self.places[site]
+        found: dict[str, Witness] = {}
+        for other, places in self.places.items():
+            if other == site:
+                continue
+            _, mine, theirs = np.intersect1d(own, places, assume_unique=True, return_indices=True)
+            tags = np.frombuffer(witnesses[other], np.uint8).reshape(-1, PSEUDONYM_BYTES)
+            found[other] = Witness(mine.astype(np.int64), tags[theirs].tobytes())
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Witness:
+    """Another site's word that it owns some of this site's rows: their places here, and a tag for each."""
+
+    places: Places
+    tags: bytes
+
+
+def ownership_tags(key: Key, federation: str, site: str, names: Sequence[str]) -> bytes:
+    """A site's signed word, for each of its pseudonyms, that it owns this row. Without the key nobody can make one.
+
+    >>> len(ownership_tags(Key(bytes(32)), "study", "a", ["00", "11"]))
+    32
+    """
+    own = key.derive(f"owner {site}", federation).secret
+    return b"".join(hmac.digest(own, name.encode(), "sha256")[:PSEUDONYM_BYTES] for name in names)
+
+
+def confirmed(
+    key: Key,
+    federation: str,
+    site: str,
+    names: Sequence[str],
+    evidence: Mapping[str, Witness],
+    least_owners: int = LEAST_OWNERS,
+) -> Mask:
+    """Which of its rows a site uploads: those whose other owners it has seen the word of.
+
+    Depends on the lists of names only, never on triples. A server that claims an owner without a tag is refused;
+    leaving owners out only makes the site upload less. A site that gave its key away can be invented, though.
+    """
+    counts = np.ones(len(names), np.int64)
+    for other, witness in sorted(evidence.items()):
+        reason = _unfit(other, site, witness, len(names))
+        if reason is None:
+            expected = ownership_tags(key, federation, other, [names[place] for place in witness.places])
+            reason = None if hmac.compare_digest(expected, witness.tags) else "tags that it did not make"
+        if reason:
+            raise PrivacyError(
+                f"{site}: the server says that {other!r} owns some of the same rows, with {reason}; nothing is "
+                "uploaded. Do all sites hold the same key? If they do, the server or that site is not honest"
+            )
+        counts[witness.places] += 1
+    found: Mask = counts >= least_owners
+    return found
+
+
+def _unfit(other: str, site: str, witness: Witness, rows: int) -> str | None:
+    if other == site:
+        return "this site's own word"
+    places = witness.places
+    if places.ndim != 1 or len(witness.tags) != PSEUDONYM_BYTES * len(places):
+        return f"{len(witness.tags)} bytes of tags for {places.size} rows"
+    if len(places) and (places.min() < 0 or places.max() >= rows or len(np.unique(places)) != len(places)):
+        return "rows that do not exist or are named twice"
+    return None

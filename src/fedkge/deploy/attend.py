@@ -1,0 +1,48 @@
+"""`fedkge client`: keeps a site's NVFlare process alive and tells what the site does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fedkge.deploy.kit import own_workspace
+from fedkge.deploy.narration import Narration
+from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.deploy.status import read_status
+
+POLL_SECONDS = 0.5
+LOG_FILE = "nvflare.log"
+
+
+class Attendant:
+    """A site's process that outlives jobs, servers and its own NVFlare. Killed and started again, it goes on."""
+
+    def __init__(self, path: Path, settings: SiteSettings, tell: Callable[[str], None]) -> None:
+        self._settings, self._tell = settings, tell
+        self._log = settings.run / LOG_FILE
+        variables = {SITE_VARIABLE: str(path.resolve())}
+        workspace = own_workspace(settings.kit, settings.run, settings.name)
+        self._child = Child(site_command(workspace, settings.name, self._log, variables), tell)
+
+    def run(self) -> dict[str, Any]:
+        """Take part until the federation has ended; returns the last status."""
+        settings = self._settings
+        narration = Narration(self._tell, read_status(settings.run))
+        self._tell(f"{settings.name}: waiting for the server of {settings.federation}; NVFlare's log: {self._log}")
+        try:
+            while True:
+                self._child.watch()
+                status = read_status(settings.run)
+                narration.hear(status)
+                if status.get("state") == "finished":
+                    return status
+                time.sleep(POLL_SECONDS)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End NVFlare; what is on disk is whole at every moment."""
+        self._child.stop()

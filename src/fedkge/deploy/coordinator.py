@@ -1,0 +1,286 @@
+"""The server's side of a federation on several machines: who is there, the rounds, and going on after a crash."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge import __version__
+from fedkge.configuration import Configuration
+from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.policy import proposal
+from fedkge.deploy.ring import carry
+from fedkge.deploy.status import Status
+from fedkge.errors import FedkgeError, RunError
+from fedkge.federation.checkpoints import Checkpoint, Memory
+from fedkge.federation.messages import (
+    NO_LIMIT,
+    Accept,
+    Engine,
+    Failure,
+    Finish,
+    Greeting,
+    Hello,
+    Invite,
+    Kept,
+    Reply,
+    Request,
+)
+from fedkge.federation.randomness import fresh_seed
+from fedkge.federation.run import RunDirectory, shape_of
+from fedkge.federation.server import RoundReport, Server, ServerPlan
+from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.federation.transcript import Transcript, recorded_rounds
+from fedkge.graph import Vocabulary
+from fedkge.models import make_scorer
+
+LOG = logging.getLogger("fedkge.server")
+FINISHED, REJOIN, FAILED = "finished", "rejoin", "failed"
+REJOIN_FILE = "rejoin"
+"""A file in the run directory by which `fedkge server` asks for a new job after this round: a site has come back."""
+
+
+HANDED_OUT = "handed-out.json"
+
+
+def handed_out(run: Path) -> set[str]:
+    """The sites that have the final rows; nobody before the end."""
+    path = run / HANDED_OUT
+    return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An engine restricted to the sites that accepted the terms."""
+
+    engine: Engine
+    names: frozenset[str]
+
+    def clients(self) -> Sequence[str]:
+        """Those of them that can be reached now, sorted."""
+        return tuple(name for name in self.engine.clients() if name in self.names)
+
+    def exchange(
+        self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
+    ) -> Mapping[str, Reply | Failure]:
+        """Pass on."""
+        return self.engine.exchange(requests, timeout_seconds=timeout_seconds)
+
+
+class Coordinator:
+    """Drives one job: from the invitations to the last round, or to the point where a new job is needed.
+
+    The server's file among the checkpoints is written after every round; the sites write theirs before an upload
+    leaves. So whoever is killed, and whenever, the next job goes on where this one was.
+    """
+
+    def __init__(self, engine: Engine, settings: FederationFile) -> None:
+        self._engine, self._settings = engine, settings
+        self._directory = RunDirectory(settings.run)
+        self._checkpoint = Checkpoint(self._directory.checkpoints)
+        self._greetings = Greetings(self._directory.checkpoints / "greetings")
+        self._status = Status(settings.run)
+        self._memory = Memory()
+        self._members = Members(engine, frozenset())
+
+    def run(self) -> str:
+        """All rounds that are left; "finished", or why there must be another job."""
+        make_folder(self._directory.path)
+        with self._directory.locked():
+            (self._directory.path / REJOIN_FILE).unlink(missing_ok=True)
+            try:
+                return self._run()
+            except FedkgeError as error:
+                self._status.write(state=FAILED, error=str(error), exit_code=error.exit_code)
+                raise
+
+    def _run(self) -> str:
+        self._status.write(state="inviting", present=list(self._engine.clients()))
+        configuration = self._settle()
+        server = self._assemble(configuration)
+        state = self._rounds(server, configuration)
+        if state == FINISHED:
+            self._finish(server, configuration)
+        self._say(server, configuration, state)
+        return state
+
+    def _settle(self) -> Configuration:
+        configuration = self._settings.configuration
+        if self._directory.exists():
+            saved, provenance = self._directory.read_configuration()
+            if configuration.seed is None:
+                configuration = configuration.model_copy(update={"seed": saved.seed})
+            if provenance.get("configuration") != configuration.identity:
+                raise RunError(
+                    f"{self._directory.path}: federation.toml was changed after the federation began; restore it, or "
+                    "choose a new run directory"
+                )
+            return configuration
+        if configuration.seed is None:
+            configuration = configuration.model_copy(update={"seed": fresh_seed()})
+        provenance = {"fedkge": __version__, "configuration": configuration.identity, "data": "at the sites"}
+        self._directory.create(configuration, provenance)
+        return configuration
+
+    def _assemble(self, configuration: Configuration) -> Server:
+        accepted = self._invite(configuration)
+        scorer = make_scorer(configuration.model, shape_of(configuration))
+        greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.dimension))
+        self._members = Members(self._engine, frozenset(accepted) - set(strangers))
+        server = Server(self._members, self._plan(configuration), greetings)
+        for name, reason in server.excluded.items():
+            self._tell(f"{name} does not take part: {reason}")
+        self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
+        if self._checkpoint.exists():
+            self._memory = self._checkpoint.load(server, {})
+        else:
+            self._directory.write_vocabularies(Vocabulary(tuple(server.names["entities"])), Vocabulary(()))
+            self._checkpoint.save(server, self._memory)
+        return server
+
+    def _plan(self, configuration: Configuration) -> ServerPlan:
+        return ServerPlan(
+            shape_of(configuration),
+            configuration.seed or 0,
+            configuration.aggregation == "weighted",
+            configuration.fraction,
+            configuration.minimum_clients,
+            configuration.largest_row_norm,
+            self._settings.minimum_owners,
+            self._settings.round_seconds,
+        )
+
+    def _invite(self, configuration: Configuration) -> list[str]:
+        """Who accepts the terms, runs this version and has the same key as most."""
+        known = [name for name in self._engine.clients() if name in self._settings.sites]
+        invite = Invite(__version__, self._settings.name, proposal(configuration), self._settings.wire)
+        replies = self._engine.exchange(dict.fromkeys(known, invite), timeout_seconds=self._settings.round_seconds)
+        prints = Counter(reply.fingerprint for reply in replies.values() if isinstance(reply, Accept))
+        usual = prints.most_common(1)[0][0] if prints else ""
+        accepted = []
+        for name, reply in sorted(replies.items()):
+            if isinstance(reply, Accept) and reply.version == __version__ and reply.fingerprint == usual:
+                accepted.append(name)
+            elif isinstance(reply, Accept) and reply.version == __version__:
+                self._tell(f"{name} does not take part: it has another key, or other rules for names, than the rest")
+            else:
+                self._tell(f"{name} does not take part: {_reason(reply)}")
+        self._all_at_first(accepted)
+        self._align([name for name in accepted if not getattr(replies[name], "aligned", True)])
+        return accepted
+
+    def _align(self, unaligned: Sequence[str]) -> None:
+        """Carry a joint alignment round, before the first round."""
+        if not unaligned:
+            return
+        others = sorted(set(self._settings.sites) - set(unaligned))
+        if others or self._checkpoint.exists():
+            raise RunError(
+                f"{', '.join(unaligned)} have no joint pseudonyms, {', '.join(others) or 'the federation'} has: if all "
+                "agree to go round again, every site removes ring.json and pseudonyms.json from its run directory"
+            )
+        self._status.write(state="aligning", present=list(self._engine.clients()))
+        carry(self._engine, unaligned, self._settings.round_seconds)
+
+    def _all_at_first(self, present: Sequence[str] | set[str]) -> None:
+        """The union of names is settled once, so at the very first nobody may be missing."""
+        missing = sorted(set(self._settings.sites) - set(present))
+        if missing and not self._checkpoint.exists():
+            raise RunError(f"the first round needs all sites, but {', '.join(missing)} did not join; see the notes")
+
+    def _greet(self, accepted: Sequence[str], width: int) -> tuple[dict[str, Greeting], dict[str, str]]:
+        """All sites' greetings as they were at first, and who greets otherwise now."""
+        replies = self._engine.exchange(
+            {name: Hello() for name in accepted}, timeout_seconds=self._settings.round_seconds
+        )
+        strangers: dict[str, str] = {}
+        settled = self._checkpoint.exists()
+        for name in accepted:
+            reply = replies.get(name)
+            if isinstance(reply, Greeting):
+                reason = self._greetings.check(name, reply, width, settled)
+            else:
+                reason = _reason(reply)
+            if reason:
+                strangers[name] = reason
+                self._tell(f"{name} does not take part: {reason}")
+        self._all_at_first({*accepted} - set(strangers))
+        return self._greetings.all(), strangers
+
+    def _rounds(self, server: Server, configuration: Configuration) -> str:
+        recorded = recorded_rounds(configuration.record, configuration.rounds)
+        began_with = server.round
+        while server.round < configuration.rounds:
+            if server.round > began_with and (self._directory.path / REJOIN_FILE).exists():
+                return REJOIN  # but every job makes some way: who comes and goes cannot stop the rest
+            self._say(server, configuration, "training")
+            began = time.perf_counter()
+            report = server.run_round()
+            for name, reason in report.refused.items():
+                self._tell(f"round {server.round + (not report.uploads)}: {name} was left out: {reason}")
+            if not report.uploads:
+                self._tell("too few sites have a budget left; the federation ends here")
+                return FINISHED
+            self._keep(server, report, report.round in recorded, time.perf_counter() - began)
+        return FINISHED
+
+    def _keep(self, server: Server, report: RoundReport, record: bool, seconds: float) -> None:
+        if record:
+            results = {name: server.rows_for(name) for name in report.broadcasts}
+            Transcript(self._directory.path).write(report, results)
+        self._memory.note(report)
+        self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds})
+        self._checkpoint.save(server, self._memory)
+
+    def _finish(self, server: Server, configuration: Configuration) -> None:
+        tensors: dict[str, NDArray[np.float32] | NDArray[np.int32]] = {"entities": server.tables["entities"]}
+        for name, places in server.owners["entities"].items():
+            tensors[f"own/{name}"] = places.astype(np.int32)
+        self._directory.write_model(tensors, {"round": server.round})
+        self._directory.write_metrics(self._memory.history)
+        self._say(server, configuration, "handing out the model")
+        requests = {name: Finish(server.round, server.rows_for(name)) for name in self._members.clients()}
+        replies = self._engine.exchange(requests, timeout_seconds=self._settings.round_seconds)
+        done = {
+            *handed_out(self._directory.path),
+            *(name for name, reply in replies.items() if isinstance(reply, Kept)),
+        }
+        write_atomically(self._directory.path / HANDED_OUT, json.dumps(sorted(done)).encode())
+        for name in sorted(set(self._settings.sites) - done):
+            reason = _reason(replies.get(name))
+            self._tell(f"{name} has not got the model: {reason}; start `fedkge server` again when it is back")
+
+    def _say(self, server: Server, configuration: Configuration, state: str) -> None:
+        present = [name for name in self._members.clients() if name not in server.excluded]
+        times = [record["seconds"] for record in self._memory.history if "seconds" in record]
+        left = float(np.mean(times[-10:])) * (configuration.rounds - server.round) if times else None
+        self._status.write(
+            state=state,
+            round=server.round,
+            rounds=configuration.rounds,
+            present=present,
+            refused=sorted(set(self._engine.clients()) - set(present)),
+            gone=sorted(server.gone),
+            seconds_left=left,
+        )
+
+    def _tell(self, line: str) -> None:
+        LOG.warning("%s", line)
+        self._status.note(line)
+
+
+def _reason(reply: object) -> str:
+    if isinstance(reply, Failure):
+        return reply.reason
+    if isinstance(reply, Accept):
+        return f"it runs fedkge {reply.version}, this server {__version__}"
+    return "it is not here" if reply is None else f"got {type(reply).__name__}"

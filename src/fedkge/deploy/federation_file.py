@@ -1,0 +1,92 @@
+"""federation.toml: what the coordinating machine decides, and the file that `fedkge federation init` writes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fedkge.configuration import Configuration, kebab, parse
+from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
+from fedkge.errors import ConfigurationError
+
+SITE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+"""What may stand in a certificate, a file name and a log line."""
+
+
+class FederationFile(BaseModel):
+    """The whole of federation.toml. Paths are relative to the file.
+
+    >>> FederationFile(server="localhost", sites=["a", "b"]).port
+    8002
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=kebab, populate_by_name=True, allow_inf_nan=False
+    )
+
+    name: str = Field("fedkge", pattern=r"^[A-Za-z0-9_-]{1,40}$", description="The federation's name; all sites agree.")
+    server: str = Field("localhost", description="The name under which the sites reach this machine.")
+    port: int = Field(8002, ge=1, le=65535, description="The only port that must be open, on this machine alone.")
+    sites: tuple[str, ...] = Field(description="The sites; each gets a start-up kit, and nobody else gets in.")
+    kits: Path = Field(Path("kits"), description="Where `federation init` puts the start-up kits.")
+    run: Path = Field(Path("run"), description="The server's run directory.")
+    round_seconds: float = Field(3600.0, gt=0, description="A site that has not answered by then is left out.")
+    silence_seconds: float = Field(
+        120.0, gt=0, description="A site that has not been heard of for so long is lost, before its time-out."
+    )
+    minimum_owners: int = Field(2, ge=1, description="Rows that fewer sites own stay with them.")
+    wire: Numbers = Field("float32", description="Rows travel as float32 or, half as large, as float16.")
+    largest_message: int = Field(LARGEST_MESSAGE, ge=1024, description="Bytes; a larger message is refused.")
+    training: Mapping[str, Any] = Field(default_factory=dict, description="Options of `fedkge train`.")
+
+    @field_validator("sites")
+    @classmethod
+    def _different(cls, sites: Sequence[str]) -> Sequence[str]:
+        if len(sites) < 1 or len(set(sites)) != len(sites):
+            raise ValueError("expected at least one site, each named once")
+        for site in sites:
+            if not SITE_NAME.fullmatch(site):
+                raise ValueError(f"expected names of letters, digits and hyphens, got {site!r}")
+        return tuple(sites)
+
+    @property
+    def configuration(self) -> Configuration:
+        """The training options, completed; the parts that sites decide are theirs."""
+        return parse(self.training)
+
+
+def read_federation(path: Path) -> FederationFile:
+    """The settings in `path`, paths made absolute; an unknown key or an impossible value is an error."""
+    settings = _validated(path, read_keys(path))
+    settings.configuration  # noqa: B018 (an unknown training option is an error here, not in the middle of a run)
+    folder = path.resolve().parent
+    return settings.model_copy(update={"kits": folder / settings.kits, "run": folder / settings.run})
+
+
+def read_keys(path: Path) -> dict[str, Any]:
+    """The keys and values of a TOML file, hyphens in the keys."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"{path}: no such file; `fedkge federation init` writes one") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    return {kebab(key): value for key, value in values.items()}
+
+
+def _validated(path: Path, values: Mapping[str, Any]) -> FederationFile:
+    try:
+        return FederationFile.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r:.80}"
+            for item in error.errors()
+        )
+        raise ConfigurationError(f"{path}: {problems}") from error

@@ -1,0 +1,207 @@
+"""One run directory out of the server's and all sites': for whoever may see them all, to attack, audit and report.
+
+In a trial on one machine that is whoever started it; between organisations it is an exercise that all agree to. The
+sites become client-0, client-1 and so on, in the order of their names; `sites.json` says who is who.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.attacks.canaries import CANARIES
+from fedkge.attacks.target_files import read_targets
+from fedkge.configuration import Configuration
+from fedkge.deploy.alignment import AlignedGraph
+from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.keys import read_key
+from fedkge.deploy.ring import pseudonyms_of
+from fedkge.deploy.site_graph import canonical_site, site_graph
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.errors import RunError
+from fedkge.federation.messages import Rows, Shared, Upload
+from fedkge.federation.run import Run, RunDirectory, provenance_of
+from fedkge.federation.server import RoundReport
+from fedkge.federation.storage import load_tensors, make_folder, write_atomically
+from fedkge.federation.transcript import Transcript
+from fedkge.federation.union import Union, unite
+from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.shards import client_names, summarise
+from fedkge.graph.shards_on_disk import save_shards
+from fedkge.graph.split import Shards
+
+GRAPHS, SITES = "graphs", "sites.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Site:
+    """One site's part: its name here and there, its graph under its own names in the order of its rows."""
+
+    name: str
+    client: str
+    settings: SiteSettings
+    graph: Graph
+    directory: RunDirectory
+
+    def own(self, key: str) -> NDArray[Any]:
+        """A tensor of the site's final model."""
+        return self.directory.read_model()[0][key]
+
+
+def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:
+    """Put the run together in the new folder `out`; returns it. `canaries` is the file of those in the sites' data."""
+    if out.exists() and any(out.iterdir()):
+        raise RunError(f"{out}: expected a new or empty folder for the gathered run, got one in use; choose another")
+    members = _members(sites)
+    server = RunDirectory(settings.run)
+    greetings = Greetings(server.checkpoints / "greetings").all()
+    union = unite(greetings, "entities", settings.minimum_owners)
+    make_folder(out)
+    configuration = _configuration(server, members, out, canaries)
+    trained = [member.graph for member in members]
+    given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
+    save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
+    directory = RunDirectory(out)
+    directory.create(configuration, provenance_of(trained, configuration))
+    if canaries is not None:
+        write_atomically(out / CANARIES, canaries.read_bytes())
+    write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
+    _write_model(directory, configuration, members, union)
+    _write_ledger(directory, members)
+    _write_transcript(server, directory, members, union)
+    return out
+
+
+def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
+    ordered = sorted(sites, key=lambda site: site.name)
+    found = []
+    for client, site in zip(client_names(len(ordered)), ordered, strict=True):
+        pseudonymise = pseudonyms_of(site, read_key(site.key))
+        if pseudonymise is None:
+            raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
+        aligned = site_graph(canonical_site(site), pseudonymise).aligned
+        found.append(_Site(site.name, client, site, _named(aligned, client), RunDirectory(site.run)))
+    return found
+
+
+def _named(aligned: AlignedGraph, name: str) -> Graph:
+    return replace(aligned.graph, name=name, entities=aligned.entities, relations=aligned.relations)
+
+
+def _without(graph: Graph, canaries: Path | None, shards: Sequence[Graph], victim: bool) -> Graph:
+    """The graph without the canaries, which stand at the end of its training triples."""
+    if canaries is None or not victim:
+        return graph
+    entities = Vocabulary.union([shard.entities for shard in shards])
+    relations = Vocabulary.union([shard.relations for shard in shards])
+    inserted = len(read_targets(canaries, entities, relations).inserted)
+    return replace(graph, train=graph.train[: len(graph.train) - inserted])
+
+
+def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, canaries: Path | None) -> Configuration:
+    """The server's options with the first site's defence: a run has one configuration, the ledger has each promise."""
+    served, _ = server.read_configuration()
+    first, _ = members[0].directory.read_configuration()
+    kept = {"seed": served.seed, "aggregation": served.aggregation, "record": served.record}
+    coins = {}
+    if canaries is not None:
+        count = json.loads(canaries.read_text(encoding="utf-8").split("\n", 1)[0])["targets"]
+        coins = {"canaries": count, "canary_coins": "independent"}
+    options = {"data": str((out / GRAPHS).resolve()), "columns": "", "clients": len(members), **kept, **coins}
+    return first.model_copy(update=options)
+
+
+def _write_model(directory: RunDirectory, configuration: Configuration, members: Sequence[_Site], union: Union) -> None:
+    entities = Vocabulary.union([member.graph.entities for member in members])
+    relations = Vocabulary.union([member.graph.relations for member in members])
+    tensors: dict[str, NDArray[Any]] = {}
+    shared = len(entities) == len(union.names)
+    for member in members:
+        table = member.own("entities")
+        own = np.array([entities.index[name] for name in member.graph.entities], np.int32)
+        kinds = np.array([relations.index[name] for name in member.graph.relations], np.int32)
+        order = np.argsort(member.own("relation_ids/client-0"))
+        tensors |= {f"own/{member.client}": own, f"relation_ids/{member.client}": kinds}
+        tensors[f"relations/{member.client}"] = np.ascontiguousarray(member.own("relations/client-0")[order])
+        if shared:
+            whole = tensors.setdefault("entities", np.zeros((len(entities), table.shape[1]), np.float32))
+            whole[own] = table
+        else:
+            tensors[f"entities/{member.client}"] = table
+    facts = members[0].directory.read_model()[1]
+    directory.write_vocabularies(entities, relations)
+    directory.write_model(tensors, {"round": facts["round"]})
+    graphs = [member.graph for member in members]
+    run = Run(configuration, graphs, entities, relations, tensors, (), directory.path)
+    directory.write_metrics(_metrics(run, facts["round"]))
+
+
+def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
+    from fedkge.federation.messages import Scores  # noqa: PLC0415
+    from fedkge.federation.server import weighted_mean  # noqa: PLC0415
+
+    scores = {name: Scores.of(evaluation) for name, evaluation in run.evaluate("test").items()}
+    if not scores:
+        return []
+    clients = {
+        name: {"triples": score.triples, **score.metrics, "controls": dict(score.controls)}
+        for name, score in scores.items()
+    }
+    facts = {"round": round_number, "split": "test", "bytes_up": 0, "bytes_down": 0}
+    return [{**facts, **weighted_mean(scores), "clients": clients}]
+
+
+def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
+    """Every promise and every charge again, under the clients' names here; a torn line stays a charge."""
+    ledger = Ledger.open(directory.ledger)
+    for member in members:
+        found = Ledger.read(member.directory.ledger)
+        for name, promise in found.promises.items():
+            ledger.promise(replace(promise, client=member.client))
+            for entry in found.by_round(name):
+                ledger.charge(member.client, entry.round or 0, entry.charges)
+                if entry.released:
+                    ledger.release(member.client, entry.round or 0)
+
+
+def _write_transcript(server: RunDirectory, directory: RunDirectory, members: Sequence[_Site], union: Union) -> None:
+    source, target = Transcript(server.path), Transcript(directory.path)
+    view = source.view(server=True) if source.rounds() else None
+    for number in source.rounds() if view else []:
+        seen = view.see(number) if view else None
+        if seen is None:
+            continue
+        names = {member.name: member for member in members}
+        whole = {
+            kind: {names[site].client: _whole(rows, names[site], union) for site, rows in messages.items()}
+            for kind, messages in (("b", seen.broadcasts), ("u", seen.uploads), ("r", seen.results))
+        }
+        uploads = {name: Upload(number, rows, 0, None) for name, rows in whole["u"].items()}
+        report = RoundReport(number, whole["b"], uploads, {})
+        target.write(report, whole["r"], _private(members, number))
+
+
+def _whole(rows: Mapping[Shared, Rows], member: _Site, union: Union) -> dict[Shared, Rows]:
+    """The site's table as it travelled; rows that stay at the site are zeros, for nobody saw them."""
+    table = rows["entities"]
+    whole = np.zeros((len(member.graph.entities), table.shape[1]), np.float32)
+    whole[union.places[member.name]] = table
+    return {"entities": whole}
+
+
+def _private(members: Sequence[_Site], number: int) -> dict[str, dict[Shared, Rows]]:
+    """The sites' relations after a round, where they recorded it."""
+    found: dict[str, dict[Shared, Rows]] = {}
+    for member in members:
+        path = member.directory.path / "transcript" / f"round-{number:06d}" / f"private-{member.name}.safetensors"
+        if path.exists():
+            found[member.client] = {"relations": load_tensors(path)[0]["relations"]}
+    return found

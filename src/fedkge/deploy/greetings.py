@@ -1,0 +1,52 @@
+"""What each site said that it owns, kept as it was said at first: rows are settled once and for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fedkge.deploy.alignment import PSEUDONYM_BYTES, malformed
+from fedkge.deploy.wire import decode, encode
+from fedkge.errors import RunError
+from fedkge.federation.messages import Greeting
+from fedkge.federation.storage import make_folder, write_atomically
+
+MOST_NAMES = 10_000_000
+
+
+class Greetings:
+    """A folder of greetings, one file per site."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def check(self, site: str, greeting: Greeting, width: int, settled: bool) -> str | None:
+        """Keep a greeting, or compare it with the one that rows were `settled` by; why it is refused, or None.
+
+        `width` is that of the server's own table: no site is believed about it.
+        """
+        names, tags = greeting.names.get("entities"), greeting.tags.get("entities")
+        if set(greeting.names) != {"entities"}:
+            return f"expected pseudonyms of entities alone, got {sorted(greeting.names)}"
+        if dict(greeting.widths) != {"entities": width}:
+            return f"expected rows of {width} numbers, got {dict(greeting.widths)}; is it the same model and dimension?"
+        if reason := malformed(names, MOST_NAMES):
+            return reason
+        if tags is None or tags.shape != (len(names or ()), PSEUDONYM_BYTES):
+            return f"expected a tag of {PSEUDONYM_BYTES} bytes for each pseudonym, got {getattr(tags, 'shape', 'none')}"
+        content, path = encode(greeting), self._folder / f"{site}.safetensors"
+        if not settled:
+            make_folder(self._folder)
+            write_atomically(path, content)
+        elif not path.exists() or path.read_bytes() != content:
+            return "it greets otherwise than when the federation began: was its graph or its key changed?"
+        return None
+
+    def all(self) -> dict[str, Greeting]:
+        """The greetings of all sites that ever joined, by name."""
+        found: dict[str, Greeting] = {}
+        for path in sorted(self._folder.glob("*.safetensors")):
+            message = decode(path.read_bytes())
+            if not isinstance(message, Greeting):
+                raise RunError(f"{path}: expected a greeting, got {type(message).__name__}; restore it from a copy")
+            found[path.stem] = message
+        return found

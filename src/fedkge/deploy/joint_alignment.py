@@ -1,0 +1,208 @@
+"""Joint pseudonyms: H(name)^(k1 k2 ... kn), where each site holds one exponent and nobody holds two.
+
+A site hides its points behind a one-time exponent, sends them round the ring of all other sites, each of which raises
+them to its own exponent, takes the hiding off and adds its own. Every site ends with pseudonyms of its own names only,
+equal where names are equal. The server may carry the messages.
+
+Guarantees, if one site keeps its exponent to itself: nobody can try out names at home, not even all other sites and the
+server together. They can try names in the ring, where each site serves each list once and up to `most_names` names.
+Lists carry a tag under the consortium key and the ring's sites, so a server alone cannot put names of its own on the
+way, nor tell different sites of different rings.
+Not covered: a site that raises to different exponents spoils matches; the `check` name shows that with a chance only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fedkge.deploy.alignment import PSEUDONYM_BYTES
+from fedkge.deploy.group import POINT_BYTES, cut, fresh_scalar, hash_to_point, over, points_of, raised, scalar_from
+from fedkge.deploy.keys import Key
+from fedkge.errors import DataError, PrivacyError
+from fedkge.federation.messages import Shared
+
+MOST_NAMES = 1_000_000
+CHECK = "\x00fedkge check"
+"""A name that every list holds, at a place that only its site knows; its pseudonym is the same at all sites."""
+
+
+@dataclass(frozen=True, slots=True)
+class RingList:
+    """A list on its way round the ring: whose it is, who has raised it, and the points one after the other."""
+
+    federation: str
+    origin: str
+    kind: Shared
+    raised_by: tuple[str, ...]
+    points: bytes
+    tag: bytes = b""
+
+    @property
+    def content(self) -> bytes:
+        """What the tag is made of."""
+        texts = (self.federation, self.origin, self.kind, str(len(self.raised_by)), *self.raised_by)
+        head = b"".join(len(data).to_bytes(8, "big") + data for data in (text.encode() for text in texts))
+        return head + hashlib.sha256(self.points).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """What all sites of an alignment agree on."""
+
+    federation: str
+    sites: tuple[str, ...]
+    most_names: int = MOST_NAMES
+
+    def __post_init__(self) -> None:
+        if len(self.sites) < 2 or len(set(self.sites)) != len(self.sites):
+            raise DataError(f"a ring needs at least 2 different sites, got {list(self.sites)}")
+
+    def next_site(self, message: RingList) -> str:
+        """Who gets the list next; its origin at the end.
+
+        >>> Ring("study", ("a", "b", "c")).next_site(RingList("study", "b", "entities", ("c",), b""))
+        'a'
+        """
+        start = self.sites.index(message.origin)
+        return self.sites[(start + 1 + len(message.raised_by)) % len(self.sites)]
+
+    def way(self, origin: str) -> tuple[str, ...]:
+        """The sites that raise a list of `origin`, in order."""
+        start = self.sites.index(origin)
+        return self.sites[start + 1 :] + self.sites[:start]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A list of this site's own that is on its way: the names in the order they were sent, and what hides them."""
+
+    names: tuple[str, ...]
+    hiding: bytes
+    sent: bytes
+
+
+def exponent_of(key: Key) -> bytes:
+    """The exponent that a site's own key file (kind `EXPONENT`) stands for.
+
+    >>> len(exponent_of(Key(bytes(range(32)))))
+    32
+    """
+    return scalar_from(hashlib.sha512(key.derive("joint exponent", "").secret).digest())
+
+
+class Party:
+    """One site of a joint alignment. `served` are the lists that it has served before, where a record is kept.
+
+    Its exponent is as secret as the key. After the alignment it is not needed any more: whoever destroys it makes
+    sure that nobody can ever try out names, and that no name can be added either.
+    """
+
+    def __init__(
+        self, name: str, ring: Ring, key: Key, exponent: bytes, served: Iterable[tuple[str, Shared]] = ()
+    ) -> None:
+        if name not in ring.sites:
+            raise DataError(f"{name!r} is not among the sites of the ring: {', '.join(ring.sites)}")
+        self.name, self._ring, self._exponent = name, ring, exponent
+        self._key = key.derive(f"joint alignment {json.dumps(ring.sites)}", ring.federation)
+        self._waiting: dict[Shared, _Waiting] = {}
+        self.served: set[tuple[str, Shared]] = set(served)
+        """Whose lists this site has raised; to be kept on disk before an answer leaves."""
+
+    def begin(self, kind: Shared, names: Sequence[str]) -> RingList:
+        """The list of these canonical names, hidden and in random order, for the next site."""
+        if kind in self._waiting:
+            raise PrivacyError(f"{self.name}: its list of {kind} is on its way already; each goes round once")
+        if len(set(names)) != len(names) or not 0 < len(names) <= self._ring.most_names:
+            raise DataError(f"{self.name}: expected 1 to {self._ring.most_names} different names, got {len(names)}")
+        order = [*names, CHECK]
+        secrets.SystemRandom().shuffle(order)
+        hiding = fresh_scalar()
+        points = b"".join(raised((hash_to_point(self._domain(kind), name) for name in order), hiding))
+        self._waiting[kind] = _Waiting(tuple(order), hiding, points)
+        return self._signed(RingList(self._ring.federation, self.name, kind, (), points))
+
+    def pass_on(self, message: RingList) -> RingList:
+        """Another site's list, raised to this site's exponent; each list once."""
+        self._check(message)
+        expected = self._ring.way(message.origin) if message.origin in self._ring.sites else ()
+        done = len(message.raised_by)
+        if message.raised_by != expected[:done] or done >= len(expected) or expected[done] != self.name:
+            raise PrivacyError(f"{self.name}: a list of {message.origin!r:.40} is not for this site at this point")
+        if (message.origin, message.kind) in self.served:
+            raise PrivacyError(
+                f"{self.name}: the list of {message.origin}'s {message.kind} was served already; somebody asks again, "
+                "perhaps to try out names"
+            )
+        points = points_of(message.points)
+        self.served.add((message.origin, message.kind))
+        return self._signed(
+            replace(
+                message,
+                raised_by=(*message.raised_by, self.name),
+                points=b"".join(raised(points, self._exponent)),
+            )
+        )
+
+    def finish(self, message: RingList) -> Mapping[str, str]:
+        """The pseudonym of each name of the list that has come back; that of the check name is under `CHECK`."""
+        self._check(message)
+        waiting = self._waiting.get(message.kind)
+        if waiting is None or message.origin != self.name or message.raised_by != self._ring.way(self.name):
+            raise PrivacyError(f"{self.name}: expected a list of its own from the last site of the ring, got another")
+        points = points_of(message.points)
+        if len(points) != len(waiting.names) or set(points) & set(cut(waiting.sent)):
+            raise PrivacyError(
+                f"{self.name}: sent {len(waiting.names)} names, got {len(points)} points or unraised ones"
+            )
+        final = raised(points, over(self._exponent, waiting.hiding))
+        domain = self._domain(message.kind).encode()
+        made = (hashlib.sha256(domain + point).digest()[:PSEUDONYM_BYTES].hex() for point in final)
+        return dict(zip(waiting.names, made, strict=True))
+
+    def _domain(self, kind: Shared) -> str:
+        return f"fedkge joint 1 {kind} {self._ring.federation}"
+
+    def _signed(self, message: RingList) -> RingList:
+        return replace(message, tag=self._key.digest(message.content))
+
+    def _check(self, message: RingList) -> None:
+        if message.federation != self._ring.federation or message.kind not in ("entities", "relations"):
+            raise PrivacyError(f"{self.name}: a list of another federation or of no kind that is aligned")
+        if len(message.points) > POINT_BYTES * (self._ring.most_names + 1):
+            raise PrivacyError(
+                f"{self.name}: {message.origin!r:.40} sends {len(message.points) // POINT_BYTES:,} points, this site "
+                f"serves at most {self._ring.most_names:,} names"
+            )
+        if not hmac.compare_digest(self._key.digest(message.content), message.tag):
+            raise PrivacyError(
+                f"{self.name}: a list said to be of {message.origin!r:.40} has a wrong tag; do all sites hold the same "
+                "key?"
+            )
+
+
+def go_round(
+    parties: Mapping[str, Party], ring: Ring, kind: Shared, names: Mapping[str, Sequence[str]]
+) -> dict[str, Mapping[str, str]]:
+    """The whole protocol in one process: for tests, measurements and as a description of it.
+
+    >>> from fedkge.deploy.keys import Key
+    >>> ring, key = Ring("study", ("a", "b", "c")), Key.fresh()
+    >>> parties = {site: Party(site, ring, key, fresh_scalar()) for site in ring.sites}
+    >>> made = go_round(parties, ring, "entities", {"a": ["fever"], "b": ["fever", "cough"], "c": ["rash"]})
+    >>> made["a"]["fever"] == made["b"]["fever"], made["a"]["fever"] == made["c"]["rash"]
+    (True, False)
+    """
+    made: dict[str, Mapping[str, str]] = {}
+    for origin in ring.sites:
+        message = parties[origin].begin(kind, names[origin])
+        while (site := ring.next_site(message)) != origin:
+            message = parties[site].pass_on(message)
+        made[origin] = parties[origin].finish(message)
+    if len({pseudonyms[CHECK] for pseudonyms in made.values()}) != 1:
+        raise PrivacyError("the sites' check names differ: a site raised to different exponents")
+    return {site: {name: made[site][name] for name in names[site]} for site in ring.sites}

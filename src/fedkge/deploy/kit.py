@@ -1,0 +1,118 @@
+"""A start-up kit comes from the coordinator. A site takes certificates and an address from it, and nothing else.
+
+NVFlare runs a kit as it is: code in `local/custom`, components in its JSON files, constructors in its logging
+configuration, and a policy in `local` that says what else may run. Whoever makes the kit would decide what the site
+runs. So a site's NVFlare gets a workspace that the site's own fedkge has written, and of the kit only these are used:
+two certificates, a key, the server's name and address.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fedkge.deploy.provision import site_permissions, site_resources, write_local
+from fedkge.errors import DataError, UnavailableError
+
+FOLDER = "nvflare"
+PEM_FILES = ("client.crt", "client.key", "rootCA.pem")
+MOST_BYTES = 65536
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_TARGET = re.compile(r"[A-Za-z0-9_.-]{1,253}:[0-9]{1,5}")
+
+
+def own_workspace(kit: Path, run: Path, site: str) -> Path:
+    """Make the workspace of a site's NVFlare anew from what the kit may say; returns where it is.
+
+    Folders of earlier jobs stay; `startup` and `local` are written afresh, so nobody's changes to them last.
+    """
+    if not (kit / "startup").is_dir():
+        raise UnavailableError(f"{kit}: expected a start-up kit (a folder with `startup` in it); unpack it")
+    address = _address(kit / "startup" / "fed_client.json")
+    papers = {name: _pem(kit / "startup" / name) for name in PEM_FILES}
+    workspace = run / FOLDER
+    for name in ("startup", "local"):
+        shutil.rmtree(workspace / name, ignore_errors=True)
+        (workspace / name).mkdir(parents=True)
+    workspace.chmod(0o700)
+    for name, content in papers.items():
+        path = workspace / "startup" / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+    (workspace / "startup" / "fed_client.json").write_text(json.dumps(_client(address, site)), encoding="utf-8")
+    write_local(workspace / "local", site_resources(), site_permissions())
+    (workspace / "local" / "log_config.json").write_text(_logging(), encoding="utf-8")
+    return workspace
+
+
+def _client(address: dict[str, str], site: str) -> dict[str, Any]:
+    return {
+        "format_version": 2,
+        "servers": [
+            {
+                "name": address["name"],
+                "service": {"target": address["target"], "scheme": address["scheme"]},
+                "identity": address["identity"],
+            }
+        ],
+        "client": {
+            "ssl_private_key": "client.key",
+            "ssl_cert": "client.crt",
+            "ssl_root_cert": "rootCA.pem",
+            "fqsn": site,
+            "is_leaf": True,
+            "connection_security": "mtls",
+        },
+    }
+
+
+def _address(path: Path) -> dict[str, str]:
+    """Where the server is, as the kit says; everything else in the file is left."""
+    try:
+        server = json.loads(_read(path))["servers"][0]
+        service = server["service"]
+        found = {
+            "name": server["name"],
+            "identity": server["identity"],
+            "target": service["target"],
+            "scheme": service["scheme"],
+        }
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise DataError(f"{path}: expected the name and address of one server, got something else") from error
+    fits = {
+        "name": _NAME,
+        "identity": _NAME,
+        "target": _TARGET,
+        "scheme": re.compile("grpc|http|tcp"),
+    }
+    for key, value in found.items():
+        if not isinstance(value, str) or not fits[key].fullmatch(value):
+            raise DataError(f"{path}: expected a plain {key} of the server, got {value!r:.60}")
+    return found
+
+
+def _pem(path: Path) -> bytes:
+    content = _read(path)
+    if not content.startswith(b"-----BEGIN "):
+        raise DataError(f"{path}: expected a certificate or key in PEM form, got something else")
+    return content
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UnavailableError(f"{path}: missing from the start-up kit ({error.strerror or error})") from error
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{path}: expected at most {MOST_BYTES:,} bytes in a file of a start-up kit")
+    return content
+
+
+def _logging() -> str:
+    """The logging configuration of the NVFlare that is installed here."""
+    return resources.files("nvflare.fuel.utils").joinpath("log_config.json").read_text(encoding="utf-8")

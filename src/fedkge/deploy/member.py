@@ -1,0 +1,249 @@
+"""A site that takes part: it judges what the server asks for, and hands the rest to its Client."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from fedkge import __version__
+from fedkge.deploy.admission import Admission, Prepared, prepare
+from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
+from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.ring import RingSeat, pseudonyms_of
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.deploy.status import Status
+from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
+from fedkge.errors import FedkgeError, NumericalError, PolicyError, PrivacyError, RunError
+from fedkge.federation.client import Client
+from fedkge.federation.messages import (
+    Accept,
+    Align,
+    Aligned,
+    Evaluate,
+    Failure,
+    Finish,
+    Fit,
+    Goodbye,
+    Greeting,
+    Hello,
+    Invite,
+    Kept,
+    Reply,
+    Request,
+    Share,
+    Upload,
+)
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.storage import make_folder
+
+LOG = logging.getLogger("fedkge.site")
+LOCK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seat:
+    """What a site has once it has accepted an invitation."""
+
+    admission: Admission
+    client: Client
+
+
+class Member:
+    """Answers a server's requests, as far as site.toml allows. Use it with `with`: it keeps its run directory locked.
+
+    It begins with an invitation, whose terms it judges; before that it answers nothing. It shares no row before it
+    has seen that enough others own it, trains no round beyond those agreed, and tells no loss unless it may.
+    """
+
+    def __init__(self, settings: SiteSettings) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._directory = RunDirectory(settings.run)
+        self._status = Status(settings.run)
+        self._stack = ExitStack()
+        self._locked = False
+        self._invite: Invite | None = None
+        self._prepared: Prepared | None = None
+        self._ring: RingSeat | None = None
+        self._seat: _Seat | None = None
+        self._numbers: Numbers = "float32"
+        self._sharing = settings.least_owners == 1
+        self._finished: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def answer(self, content: bytes) -> bytes:
+        """The bytes of the answer to the bytes of a request; whatever goes wrong is an answer too."""
+        try:
+            return encode(self.handle(as_request(decode(content, LARGEST_MESSAGE))), self._numbers)
+        except FedkgeError as error:
+            LOG.error("%s", error)
+            self._status.note(str(error))
+            failure = Failure(self.name, outward(error), isinstance(error, NumericalError))
+        except Exception:
+            LOG.exception("a mistake in fedkge; the server is told no more than that")
+            self._status.note("a mistake in fedkge; nvflare.log has the traceback")
+            failure = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
+        return encode(failure)
+
+    def handle(self, request: Request) -> Reply:  # noqa: PLR0911 (one per kind of request)
+        """Answer one request of the server."""
+        if isinstance(request, Invite):
+            return self._join(request)
+        if isinstance(request, Align):
+            return self._align(request)
+        if self._seat is None:
+            raise WireError(f"{self.name} was asked for {type(request).__name__} before it was invited")
+        if isinstance(request, Hello):
+            return self._greet(self._seat)
+        if isinstance(request, Share):
+            return self._share(request, self._seat)
+        if isinstance(request, Fit):
+            return self._fit(request, self._seat)
+        if isinstance(request, Evaluate):
+            return self._evaluate(request, self._seat)
+        return self._finish(request, self._seat)
+
+    def _join(self, invite: Invite) -> Accept:
+        if invite.version != __version__:
+            raise WireError(
+                f"{self.name} runs fedkge {__version__}, the server {invite.version}: install one version everywhere"
+            )
+        if self._invite is None:
+            self._lock()
+            prepared = prepare(invite, self._settings, self._directory)
+            self._numbers = "float16" if invite.numbers == "float16" else "float32"
+            self._sit(prepared)
+            self._prepared, self._invite = prepared, invite
+        elif invite != self._invite:
+            raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
+        assert self._prepared is not None  # noqa: S101 (goes with the invitation)
+        return Accept(__version__, self._prepared.fingerprint, self._seat is not None)
+
+    def _sit(self, prepared: Prepared) -> None:
+        """Take the seat, as soon as all names have pseudonyms."""
+        pseudonymise = pseudonyms_of(self._settings, prepared.key)
+        if pseudonymise is None:
+            self._ring = RingSeat(self._settings, prepared.key, prepared.canonical.graph.entities.names)
+            return
+        admission = prepared.complete(pseudonymise, self._directory)
+        self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
+        self._say("joined", self._seat, self._seat.client.round)
+
+    def _align(self, request: Align) -> Aligned:
+        if self._ring is None or self._prepared is None:
+            raise PolicyError(f"{self.name} has its pseudonyms; they are made once")
+        reply = self._ring.handle(request)
+        if reply.check:
+            self._ring = None
+            self._sit(self._prepared)
+        return reply
+
+    def _lock(self) -> None:
+        """A process of an earlier job may still be ending. An invitation that was refused leaves the lock as it is."""
+        if self._locked:
+            return
+        make_folder(self._directory.path)
+        ends = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                self._stack.enter_context(self._directory.locked())
+                self._locked = True
+                return
+            except RunError:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(0.5)
+
+    def _greet(self, seat: _Seat) -> Greeting:
+        greeting = seat.client.handle(Hello())
+        if not isinstance(greeting, Greeting):
+            raise RunError(f"{self.name}: expected a greeting of its own client, got {type(greeting).__name__}")
+        key, names = seat.admission.key, greeting.names["entities"]
+        tags = ownership_tags(key, self._settings.federation, self.name, names)
+        return replace(greeting, tags={"entities": np.frombuffer(tags, np.uint8).reshape(-1, PSEUDONYM_BYTES)})
+
+    def _share(self, request: Share, seat: _Seat) -> Reply:
+        """Agree to share rows of which others have shown that they own them too."""
+        names = seat.client.shard.entities.names
+        witnesses = {other: Witness(word.places, word.tags.tobytes()) for other, word in request.evidence.items()}
+        try:
+            mask = confirmed(
+                seat.admission.key,
+                self._settings.federation,
+                self.name,
+                names,
+                witnesses,
+                self._settings.least_owners,
+            )
+        except PrivacyError as error:
+            raise PolicyError(str(error)) from error
+        asked = request.places.get("entities", np.zeros(0, np.int64))
+        if len(asked) and (asked.min() < 0 or asked.max() >= len(mask) or not mask[asked].all()):
+            raise PolicyError(
+                f"{self.name}: the server asks for rows that fewer than {self._settings.least_owners} sites own; "
+                "set minimum-owners in federation.toml to the largest least-owners of any site"
+            )
+        reply = seat.client.handle(request)
+        self._sharing = True
+        return reply
+
+    def _fit(self, request: Fit, seat: _Seat) -> Reply:
+        rounds = seat.admission.configuration.rounds
+        if not self._sharing:
+            raise PolicyError(f"{self.name}: nothing is trained before the server has shown who owns which rows")
+        if request.round > rounds:
+            raise PolicyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
+        self._say("training", seat, request.round)
+        began = time.perf_counter()
+        reply = seat.client.handle(request)
+        LOG.info("round %d took %.3f seconds here", request.round, time.perf_counter() - began)
+        if isinstance(reply, Upload):
+            keep_round(self._directory, self.name, seat.client, request, reply, seat.admission.recorded)
+            if not self._settings.limits.tell_loss:
+                reply = replace(reply, loss=None)
+        self._say("out of budget" if isinstance(reply, Goodbye) else "uploaded", seat, request.round)
+        return reply
+
+    def _evaluate(self, request: Evaluate, seat: _Seat) -> Reply:
+        if not self._settings.limits.answer_evaluations:
+            raise PolicyError(f"{self.name} ranks its triples for itself (answer-evaluations under [limits])")
+        return seat.client.handle(request)
+
+    def _finish(self, request: Finish, seat: _Seat) -> Kept:
+        keep_model(self._directory, seat.admission, seat.client, request)
+        self._finished = request.round
+        return Kept(request.round)
+
+    def answered(self) -> None:
+        """The server has the last answer; when that was the one to its farewell, this site is done."""
+        if self._seat is not None and self._finished is not None:
+            self._say("finished", self._seat, self._finished)
+
+    def _say(self, state: str, seat: _Seat, round_number: int) -> None:
+        budget: Mapping[str, Any] = seat.admission.budget(self.name)
+        self._status.write(state=state, round=round_number, rounds=seat.admission.configuration.rounds, **budget)
+
+
+def outward(error: FedkgeError) -> str:
+    """What the server may read of an error: a file's error may name entities and paths, which are the site's own.
+
+    >>> outward(RunError("patients.tsv: no such file"))
+    "RunError; the site's own log says more"
+    """
+    if isinstance(error, (WireError, PolicyError)):
+        return str(error)
+    return f"{type(error).__name__}; the site's own log says more"

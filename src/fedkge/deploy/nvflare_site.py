@@ -1,0 +1,111 @@
+"""What NVFlare starts in a site's job process: the executor, which hands requests to the `Member`.
+
+The job says only which class to start. What the site allows stands in site.toml on its own machine: `FEDKGE_SITE`
+names the file, or it lies in the `local` folder of NVFlare's workspace.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from typing import Any
+
+from nvflare.apis.event_type import EventType
+from nvflare.apis.executor import Executor
+from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.apis.signal import Signal
+
+from fedkge.deploy.member import Member
+from fedkge.deploy.nvflare_names import (
+    CONTENT,
+    NUMBER,
+    PING,
+    REPLY,
+    REQUEST,
+    SITE_FILE,
+    SITE_VARIABLE,
+    TAKEN,
+    VERDICT,
+    settings_path,
+)
+from fedkge.deploy.site_settings import read_site
+from fedkge.errors import ConfigurationError
+
+LOG = logging.getLogger("fedkge.site")
+ANSWER_SECONDS = 600.0
+RETRY_SECONDS = 1.0
+
+
+class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
+    """Answers the server's requests, one after the other, in a thread of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._requests: queue.Queue[tuple[str, bytes] | None] = queue.Queue()
+        self._known: set[str] = set()
+        self._over = threading.Event()
+        self._engine: Any = None
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """Begin and end with the job."""
+        if event_type == EventType.START_RUN:
+            self._engine = fl_ctx.get_engine()
+            settings = read_site(settings_path(SITE_VARIABLE, SITE_FILE, fl_ctx))
+            certified = fl_ctx.get_identity_name()
+            if settings.name != certified:
+                raise ConfigurationError(f"site.toml is that of {settings.name!r}, the certificate of {certified!r}")
+            threading.Thread(target=self._work, args=(Member(settings),), daemon=True, name="fedkge").start()
+            self._engine.register_aux_message_handler(REQUEST, self._accept)
+            self._engine.register_aux_message_handler(PING, _pong)
+        elif event_type in (EventType.ABOUT_TO_END_RUN, EventType.END_RUN):
+            self._over.set()
+            self._requests.put(None)
+
+    def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:  # noqa: ARG002
+        """Tasks are not used: a fedkge server sends messages."""
+        LOG.warning("refused the task %r: this site answers fedkge's messages only", task_name)
+        return make_reply(ReturnCode.TASK_UNKNOWN)
+
+    def _accept(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
+        number, content = request.get(NUMBER), request.get(CONTENT)
+        if not isinstance(number, str) or not isinstance(content, bytes):
+            LOG.warning("refused a request that is none")
+            return make_reply(ReturnCode.BAD_REQUEST_DATA)
+        if number not in self._known:  # else the same again, because the first receipt was lost
+            self._known.add(number)
+            self._requests.put((number, content))
+        return make_reply(ReturnCode.OK)
+
+    def _work(self, member: Member) -> None:
+        with member:
+            while (item := self._requests.get()) is not None:
+                number, content = item
+                if self._answer(number, member.answer(content)):
+                    member.answered()
+
+    def _answer(self, number: str, content: bytes) -> bool:
+        """Try until the server has it or the job ends; whether the server took it."""
+        while not self._over.is_set():
+            with self._engine.new_context() as context:
+                replies = self._engine.send_aux_request(
+                    targets=None,
+                    topic=REPLY,
+                    request=Shareable({NUMBER: number, CONTENT: content}),
+                    timeout=ANSWER_SECONDS,
+                    fl_ctx=context,
+                    optional=True,
+                )
+            reply = next(iter((replies or {}).values()), None)
+            if reply is not None and reply.get_return_code() == ReturnCode.OK:
+                if reply.get(VERDICT) != TAKEN:  # late, or the server has forgotten the question
+                    LOG.info("the server had no use for an answer: %s", reply.get(VERDICT))
+                return bool(reply.get(VERDICT) == TAKEN)
+            self._over.wait(RETRY_SECONDS)
+        return False
+
+
+def _pong(topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG001 (NVFlare names them)
+    return make_reply(ReturnCode.OK)

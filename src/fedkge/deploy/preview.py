@@ -1,0 +1,77 @@
+"""What a site would do under some terms, found out at the site, without a network and without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.configuration import Configuration
+from fedkge.deploy.admission import site_fingerprint
+from fedkge.deploy.canonical import Report
+from fedkge.deploy.keys import read_key
+from fedkge.deploy.policy import accept, check_noise
+from fedkge.deploy.site_graph import canonical_site
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.federation.defence import defence_of, rounded_up
+
+REPEATED = "noise from a research seed: repeatable, NOT private"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preview:
+    """Everything that a privacy officer decides about. The reports hold names: for the site only."""
+
+    site: str
+    federation: str
+    entities: Report
+    relations: Report
+    triples: int
+    fingerprint: str
+    configuration: Configuration
+    promise: Promise | None
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What leaves the site, in plain words."""
+        merged = sum(len(names) - 1 for names in self.entities.collisions.values())
+        size = self.configuration.public_triples or (rounded_up(self.triples) if self.promise else self.triples)
+        rows = "defended" if self.promise else "UNDEFENDED"
+        rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        return {
+            "once": f"{self.entities.names - merged:,} pseudonyms of entities; its number of triples as {size:,}",
+            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
+        }
+
+    @property
+    def promised(self) -> str:
+        """The promise in one line."""
+        if self.promise is None:
+            return "nothing: this site has no defence"
+        facts = self.promise.facts
+        budget = f"epsilon {self.promise.epsilon:g}" if self.promise.epsilon else "no limit, only a count,"
+        noise = (
+            f"noise {facts['noise']:.4g}, clip {facts['clip']:g}, {facts['rounds']} rounds, {self.promise.accountant}"
+        )
+        line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
+        return line if self.configuration.noise_seed is None else f"{line}; {REPEATED}"
+
+
+def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
+    """Read the site's files, judge the terms and calibrate the noise, as at an invitation."""
+    configuration = accept(terms, site)
+    key = read_key(site.key)
+    made = canonical_site(site)
+    defence = defence_of(configuration, site.name, made.graph, Ledger.in_memory())
+    check_noise(defence, site)
+    return Preview(
+        site.name,
+        site.federation,
+        made.entities,
+        made.relations,
+        len(made.graph.train),
+        site_fingerprint(site, key),
+        configuration,
+        defence.promise(site.name) if defence else None,
+    )

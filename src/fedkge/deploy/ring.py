@@ -1,0 +1,125 @@
+"""Joint pseudonyms over the engine: the server carries the sites' lists round, each site keeps its pseudonyms.
+
+The ring goes round once, before the first round. A site writes down whose lists it has raised before an answer leaves,
+and its own pseudonyms when its list has come back; after a crash in between, the sites remove `ring.json` and
+`pseudonyms.json` from their run directories, if they agree to go round again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedkge.deploy.alignment import pseudonyms
+from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent_of
+from fedkge.deploy.keys import EXPONENT, Key, create_key, read_key
+from fedkge.deploy.site_graph import Pseudonymise, keyed
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.errors import PolicyError, PrivacyError, RunError
+from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
+from fedkge.federation.storage import write_atomically
+
+PSEUDONYMS, SERVED = "pseudonyms.json", "ring.json"
+
+
+def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
+    """How this site's names get their pseudonyms; None while a joint alignment has not gone round."""
+    if settings.alignment == "keyed":
+        return keyed(key, settings.federation)
+    known = _read(settings.run / PSEUDONYMS)
+    if not known:
+        return None
+
+    def joint(kind: Shared, names: Sequence[str]) -> Sequence[str]:
+        if kind == "relations":  # they never leave, so nobody need agree on them
+            return pseudonyms(key, settings.federation, kind, names)
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise PrivacyError(f"{settings.run / PSEUDONYMS}: {len(missing)} names have no pseudonym; names are fixed")
+        return [str(known[name]) for name in names]
+
+    return joint
+
+
+class RingSeat:
+    """A site's part in a joint alignment."""
+
+    def __init__(self, settings: SiteSettings, key: Key, names: Sequence[str]) -> None:
+        self._settings, self._key, self._names = settings, key, tuple(names)
+        if not settings.exponent.exists():
+            create_key(settings.exponent, EXPONENT)
+        self._exponent = exponent_of(read_key(settings.exponent, EXPONENT))
+        self._party: Party | None = None
+
+    def handle(self, request: Align) -> Aligned:
+        """Begin, raise another site's list, or take the own one back. Errors say nothing about names."""
+        try:
+            return self._handle(request, self._seat(request.sites))
+        except PrivacyError as error:
+            raise PolicyError(str(error)) from error
+
+    def _seat(self, sites: tuple[str, ...]) -> Party:
+        if self._party is None:
+            ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
+            served = [(origin, "entities") for origin in _read(self._settings.run / SERVED)]
+            self._party = Party(self._settings.name, ring, self._key, self._exponent, served)  # type: ignore[arg-type]
+        return self._party
+
+    def _handle(self, request: Align, party: Party) -> Aligned:
+        if not request.origin:
+            return _outward(party.begin("entities", self._names))
+        message = RingList(
+            self._settings.federation, request.origin, "entities", request.raised_by, request.points, request.tag
+        )
+        if request.origin == self._settings.name:
+            made = dict(party.finish(message))
+            check = made.pop(CHECK)
+            write_atomically(self._settings.run / PSEUDONYMS, json.dumps(made).encode())
+            (self._settings.run / PSEUDONYMS).chmod(0o600)
+            return Aligned(self._settings.name, check=check)
+        answer = party.pass_on(message)
+        served = dict.fromkeys(sorted(origin for origin, _ in party.served), True)
+        write_atomically(self._settings.run / SERVED, json.dumps(served).encode())
+        return _outward(answer)
+
+
+def carry(engine: Engine, sites: Sequence[str], timeout_seconds: float) -> None:
+    """The server's part: hand every list on to the next site, all of them at once, until each is back home."""
+    ring = Ring("carried", tuple(sorted(sites)))
+    lists = _exchange(engine, {site: Align(ring.sites) for site in ring.sites}, timeout_seconds)
+    for _ in ring.sites:
+        requests = {}
+        for answer in lists:
+            way = RingList("carried", answer.origin, "entities", answer.raised_by, b"")
+            requests[ring.next_site(way)] = Align(
+                ring.sites, answer.origin, answer.raised_by, answer.points, answer.tag
+            )
+        lists = _exchange(engine, requests, timeout_seconds)
+    if len({answer.check for answer in lists}) != 1:
+        raise RunError("the sites' check names differ: a site raised to different exponents; nothing was trained")
+
+
+def _exchange(engine: Engine, requests: Mapping[str, Align], timeout_seconds: float) -> list[Aligned]:
+    found = []
+    for site, reply in sorted(engine.exchange(dict(requests), timeout_seconds=timeout_seconds).items()):
+        if not isinstance(reply, Aligned):
+            reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}"
+            raise RunError(f"the joint alignment stopped at {site}: {reason}")
+        expected = requests[site].origin or site
+        if reply.origin != expected:
+            raise RunError(f"the joint alignment stopped at {site}: expected the list of {expected}, got another")
+        found.append(reply)
+    return found
+
+
+def _outward(message: RingList) -> Aligned:
+    return Aligned(message.origin, message.raised_by, message.points, message.tag)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,136 @@
+"""`fedkge server`: NVFlare's server, and one job after the other until the federation has ended.
+
+NVFlare ends a job with its server, and does not let a site that was lost back into a job that runs. So every job here
+is the same: go on from the checkpoints with whoever is connected. A new one is submitted when the last one has failed,
+when the server was restarted, and, after the round, when a site has come back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fedkge.deploy.console import Console
+from fedkge.deploy.coordinator import FAILED, FINISHED, REJOIN_FILE, handed_out
+from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.narration import Narration
+from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
+from fedkge.deploy.provision import (
+    COORDINATOR_KIT,
+    SERVER_KIT,
+    server_resources,
+    site_permissions,
+    write_job,
+    write_local,
+)
+from fedkge.deploy.status import Status, read_status
+from fedkge.errors import RunError
+from fedkge.federation.checkpoints import Checkpoint
+from fedkge.federation.run import RunDirectory
+
+POLL_SECONDS = 0.5
+GATHER_SECONDS = 30.0
+"""How long a restarted server waits for sites that are missing before it goes on without them."""
+
+MOST_FAILURES = 3
+"""Jobs in a row that may fail in the same round."""
+
+LOG_FILE = "nvflare.log"
+
+
+class Supervisor:
+    """Keeps NVFlare's server alive and a job running."""
+
+    def __init__(self, path: Path, settings: FederationFile, tell: Callable[[str], None]) -> None:
+        self._settings, self._tell = settings, tell
+        kit = settings.kits / SERVER_KIT
+        log = settings.run / LOG_FILE
+        self._child = Child(server_command(kit, log, {SERVER_VARIABLE: str(path.resolve())}), tell)
+        self._console = Console(settings.kits / COORDINATOR_KIT)
+        self._failures, self._failed_round = 0, -1
+        write_local(kit / "local", server_resources(kit), site_permissions())
+        write_job(settings.run / "job", settings.name, 1)
+
+    def run(self) -> dict[str, Any]:
+        """Until the federation has ended; returns the last status."""
+        settings = self._settings
+        before = read_status(settings.run)
+        narration = Narration(self._tell, before)
+        Status(settings.run).write(state="starting", round=before.get("round", 0))
+        self._tell(f"{settings.name}: listening on port {settings.port} for {', '.join(settings.sites)}")
+        try:
+            self._child.watch()
+            while handed_out(settings.run) < set(settings.sites):
+                status = self._one_job(narration)
+                if status.get("state") == FINISHED:
+                    return status
+                self._count_failures(status)
+            return read_status(settings.run)
+        finally:
+            self.stop()
+
+    def _one_job(self, narration: Narration) -> dict[str, Any]:
+        """Submit a job and watch it to its end; the status that it left."""
+        self._gather(self._settings.run)
+        job = self._console.submit(self._settings.run / "job")
+        while True:
+            self._child.watch()
+            ended = self._console.ended(job)
+            status = read_status(self._settings.run)
+            narration.hear(status)
+            if ended or status.get("state") in (FINISHED, FAILED):
+                return status
+            self._invite_back(status)
+            time.sleep(POLL_SECONDS)
+
+    def stop(self) -> None:
+        """End NVFlare; everything up to the last whole round is on disk."""
+        self._console.close()
+        self._child.stop()
+
+    def _gather(self, run: Path) -> list[str]:
+        """Wait for all sites at first, later for a while; returns who is connected."""
+        began, seen = time.monotonic(), None
+        first = not Checkpoint(RunDirectory(run).checkpoints).exists()
+        least = max(1, self._settings.configuration.minimum_clients)
+        while True:
+            self._child.watch()
+            connected = [name for name in self._console.connected() if name in self._settings.sites]
+            missing = sorted(set(self._settings.sites) - set(connected) - handed_out(run))
+            if connected != seen:
+                seen = connected
+                waits = f"; waiting for {', '.join(missing)}" if missing else ""
+                self._tell(f"connected: {', '.join(connected) or 'nobody'}{waits}")
+            patient = not first and time.monotonic() - began > GATHER_SECONDS and len(connected) >= least
+            if not missing or patient:
+                return connected
+            time.sleep(POLL_SECONDS)
+
+    def _invite_back(self, status: dict[str, Any]) -> None:
+        """A site that was lost is connected again: end the job after this round, and begin the next with it.
+
+        One that was asked in this job and does not take part stays out until `fedkge server` is started again.
+        """
+        present = status.get("present")
+        if status.get("state") != "training" or present is None:
+            return
+        back = [
+            name
+            for name in self._console.connected()
+            if name in self._settings.sites and name not in present and name not in status.get("refused", [])
+        ]
+        mark = self._settings.run / REJOIN_FILE
+        if back and not mark.exists():
+            self._tell(f"{', '.join(back)} is back and joins after this round")
+            mark.touch()
+
+    def _count_failures(self, status: dict[str, Any]) -> None:
+        if status.get("state") != FAILED and status.get("state") != "inviting":
+            return
+        reached = int(status.get("round", self._failed_round))
+        self._failures = self._failures + 1 if reached == self._failed_round else 1
+        self._failed_round = reached
+        if self._failures >= MOST_FAILURES:
+            raise RunError(f"{self._failures} jobs failed in a row: {status.get('error', 'see nvflare.log')}")

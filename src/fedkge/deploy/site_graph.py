@@ -1,0 +1,110 @@
+"""A site's graph as it takes part: read, its names fixed and canonical, pseudonyms in their place, in their order.
+
+What the server will see of it (the list of pseudonyms) follows from the lists of names alone. Where `entities` in
+site.toml names a list that was fixed beforehand, no triple can change it; else the list is that of the graph's names,
+and a triple that brings a new name also adds to the list: the promise of a defence does not cover that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedkge.deploy.alignment import AlignedGraph, aligned_graph, pseudonyms
+from fedkge.deploy.canonical import CanonicalGraph, canonical_graph
+from fedkge.deploy.keys import Key
+from fedkge.deploy.renumbering import Numbers, renumbered
+from fedkge.deploy.site_settings import SiteSettings
+from fedkge.errors import DataError
+from fedkge.federation.messages import Shared
+from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.datasets import load
+from fedkge.graph.readers import parse_columns
+
+Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
+"""What gives canonical names of a kind their pseudonyms, in order."""
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteGraph:
+    """What a site trains on, the names behind the pseudonyms, and the report on how they were made canonical."""
+
+    aligned: AlignedGraph
+    canonical: CanonicalGraph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph under pseudonyms."""
+        return self.aligned.graph
+
+
+def canonical_site(site: SiteSettings) -> CanonicalGraph:
+    """The site's own graph under canonical names: files, lists and rules as site.toml says."""
+    graph = load(site.graph, columns=parse_columns(site.columns))
+    lists = {"entities": site.entities, "relations": site.relations}
+    fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if path is not None})
+    return canonical_graph(fixed, site.names.rules, merge=site.names.collisions == "merge")
+
+
+def site_graph(canonical: CanonicalGraph, pseudonymise: Pseudonymise) -> SiteGraph:
+    """The graph under pseudonyms that `pseudonymise` gives.
+
+    >>> from fedkge.deploy.canonical import Rules
+    >>> graph = Graph.from_names("tiny", train=[("aspirin", "treats", "fever")])
+    >>> made = site_graph(canonical_graph(graph, Rules()), keyed(Key(bytes(range(32))), "study"))
+    >>> len(made.graph.entities[0]), sorted(made.aligned.entities)
+    (32, ['aspirin', 'fever'])
+    """
+    graph = canonical.graph
+    entities = pseudonymise("entities", graph.entities.names)
+    relations = pseudonymise("relations", graph.relations.names)
+    return SiteGraph(aligned_graph(graph, entities, relations), canonical)
+
+
+def keyed(key: Key, federation: str) -> Pseudonymise:
+    """Pseudonyms under the consortium key."""
+    return lambda kind, names: pseudonyms(key, federation, kind, names)
+
+
+def read_list(path: Path) -> tuple[str, ...]:
+    """Names, one a line; a name that is there twice is an error."""
+    try:
+        names = tuple(line for line in path.read_text(encoding="utf-8").split("\n") if line)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: expected names, one a line, in UTF-8, got: {error}") from error
+    if not names or len(set(names)) != len(names):
+        raise DataError(
+            f"{path}: expected different names, one a line, got {len(names)} with {len(set(names))} different"
+        )
+    return names
+
+
+def with_names(graph: Graph, lists: Mapping[str, Sequence[str]]) -> Graph:
+    """The graph with these lists of "entities" or "relations" for vocabularies; a triple with another name is an error.
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")])
+    >>> with_names(graph, {"entities": ["c", "b", "a"]}).train.tolist()
+    [[2, 0, 1]]
+    """
+    if not lists:
+        return graph
+    entities = Vocabulary(tuple(lists.get("entities", graph.entities.names)))
+    relations = Vocabulary(tuple(lists.get("relations", graph.relations.names)))
+    moves = _places(graph.entities, entities, "entity"), _places(graph.relations, relations, "relation")
+    return renumbered(graph, entities, relations, moves)
+
+
+def _places(names: Vocabulary, listed: Vocabulary, kind: str) -> Numbers:
+    missing = [name for name in names if name not in listed]
+    if missing:
+        shown = ", ".join([*map(repr, missing[:SHOWN]), *(["..."] if len(missing) > SHOWN else [])])
+        raise DataError(
+            f"the graph has {len(missing)} {kind} names that the site's list does not have ({shown}): take the "
+            "triples out, or mend the list without looking at triples"
+        )
+    return np.array([listed.index[name] for name in names], np.int32)

@@ -1,0 +1,196 @@
+"""site.toml: what an organisation decides for itself. Nobody else ever sees or changes this file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fedkge.configuration import Configuration, kebab
+from fedkge.deploy.alignment import LEAST_OWNERS
+from fedkge.deploy.canonical import Case, Rules, UnicodeForm
+from fedkge.errors import ConfigurationError
+from fedkge.registry import near
+
+SITE_DECIDES = frozenset(
+    {
+        "defence",
+        "epsilon",
+        "delta",
+        "noise",
+        "clip",
+        "row_clip",
+        "normalise",
+        "private_negatives",
+        "public_graph",
+        "selection",
+        "selection_share",
+        "selection_threshold",
+        "selection_rows",
+        "test_failure",
+        "noise_step",
+        "noise_schedule",
+        "noise_decay",
+        "least_gain",
+        "public_validation",
+        "public_triples",
+        "accountant",
+        "noise_seed",
+        "evaluate_every",
+    }
+)
+"""Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""
+
+FILES = ("entities", "relations", "run", "kit", "key", "exponent")
+_STRICT = ConfigDict(frozen=True, extra="forbid", alias_generator=kebab, populate_by_name=True, allow_inf_nan=False)
+
+
+class Limits(BaseModel):
+    """How far a server may go. Under a defence none of it changes the promise: that stands in [privacy]."""
+
+    model_config = _STRICT
+
+    rounds: int = Field(100, ge=1, description="Most rounds that a federation may plan, and that are ever served.")
+    dimension: int = Field(1024, ge=1, description="Largest dimension.")
+    batch_size: int = Field(65536, ge=1, description="Largest batch.")
+    local_epochs: int = Field(20, ge=1, description="Most passes over the triples per round.")
+    local_steps: int = Field(10_000, ge=0, description="Most steps per round, where a federation counts steps.")
+    negatives: int = Field(1024, ge=1, description="Most negatives per triple.")
+    least_noise: float = Field(
+        0.0, ge=0, description="Refuse a plan whose noise multiplier is below this in any round."
+    )
+    ring_names: int = Field(1_000_000, ge=1, description="Joint alignment: most names of another site that are raised.")
+    tell_loss: bool = Field(False, description="Without a defence: send the loss of each round along.")
+    answer_evaluations: bool = Field(False, description="Without a defence: rank held-out triples for the server.")
+
+
+class Names(BaseModel):
+    """How this site's names become canonical."""
+
+    model_config = _STRICT
+
+    unicode_form: UnicodeForm = Field("NFC", description="Unicode form; the same at all sites.")
+    case: Case = Field("keep", description="keep, or fold: forget case; the same at all sites.")
+    prefixes: dict[str, str] = Field(default_factory=dict, description="Prefix to what replaces it; empty strips it.")
+    collisions: Literal["error", "merge"] = Field("error", description="When two names become one: error, or merge.")
+
+    @property
+    def rules(self) -> Rules:
+        """The same as rules that can be applied."""
+        return Rules(self.unicode_form, self.case, dict(self.prefixes))
+
+
+class SiteSettings(BaseModel):
+    """The whole of site.toml. Paths are relative to the file.
+
+    >>> SiteSettings(name="north", federation="study", graph="graph.tsv", privacy={"epsilon": 4}).limits.rounds
+    100
+    """
+
+    model_config = _STRICT
+
+    name: str = Field(min_length=1, max_length=63, description="This site's name, as in its certificate.")
+    federation: str = Field(min_length=1, max_length=63, description="The one federation that this file is for.")
+    graph: str = Field(min_length=1, description="The site's own graph: file, folder or data set. It never leaves.")
+    columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
+    entities: Path | None = Field(
+        None, description="List of entity names, one a line, fixed without looking at triples; else those of the graph."
+    )
+    relations: Path | None = Field(None, description="List of relation names, likewise.")
+    run: Path = Field(Path("run"), description="The site's run directory: its ledger, checkpoints and model.")
+    kit: Path = Field(Path("kit"), description="The start-up kit that the coordinator sent.")
+    key: Path = Field(Path("consortium.key"), description="The consortium key, readable by its owner alone.")
+    alignment: Literal["keyed", "joint"] = Field("keyed", description="keyed (HMAC), or joint (Diffie-Hellman).")
+    exponent: Path = Field(Path("joint.exponent"), description="The site's own secret of a joint alignment.")
+    least_owners: int = Field(LEAST_OWNERS, ge=1, description="Rows that fewer sites own stay here; 1 uploads all.")
+    seed: int | None = Field(None, ge=0, description="Research seed of start values and negatives; else drawn here.")
+    number: int = Field(0, ge=0, description="Under a research seed: which client of the embedded run this site is.")
+    record: str = Field("none", description="Rounds whose messages this site keeps for itself.")
+    threads: int = Field(0, ge=0, description="Cores to use; 0 means all.")
+    privacy: Mapping[str, Any] = Field(description="The site's defence and budget, as options of `fedkge train`.")
+    limits: Limits = Field(Limits.model_validate({}), description="How far a server may go.")
+    names: Names = Field(Names.model_validate({}), description="How names become canonical.")
+
+    @field_validator("privacy")
+    @classmethod
+    def _own(cls, privacy: Mapping[str, Any]) -> Mapping[str, Any]:
+        options = {kebab(key): value for key, value in privacy.items()}
+        known = sorted(map(kebab, SITE_DECIDES))
+        for key in options:
+            if key not in known:
+                raise ValueError(f"unknown key {key!r}: {_hint(key, known)}")
+        if options.get("epsilon") is None and options.get("noise") is None and options.get("defence") != "none":
+            raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
+        return options
+
+
+def read_site(path: Path) -> SiteSettings:
+    """The settings in `path`, paths made absolute; an unknown key is an error that names the nearest."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"{path}: no such file; `fedkge federation init` writes one for each site") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    return parse_site(values, str(path), path.resolve().parent)
+
+
+def parse_site(values: Mapping[str, Any], source: str = "site.toml", folder: Path = Path()) -> SiteSettings:
+    """The settings in these keys and values.
+
+    >>> parse_site({"name": "north", "federatoin": "study"})
+    Traceback (most recent call last):
+    ...
+    fedkge.errors.ConfigurationError: site.toml: unknown key 'federatoin': did you mean federation?
+    """
+    for key, known in _unknown(values):
+        raise ConfigurationError(f"{source}: unknown key {key!r}: {_hint(key.rpartition('.')[2], known)}")
+    try:
+        site = SiteSettings.model_validate(_hyphenated(values))
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {_said(item)}" for item in error.errors())
+        raise ConfigurationError(f"{source}: {problems}") from error
+    found: dict[str, Any] = {name: folder / value for name in FILES if (value := getattr(site, name)) is not None}
+    if (folder / site.graph).exists():
+        found["graph"] = str(folder / site.graph)
+    return site.model_copy(update=found)
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return message if item["type"] in ("missing", "value_error") else f"{message}, got {item['input']!r:.60}"
+
+
+def _hyphenated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys with hyphens; the texts under names.prefixes are left as they are."""
+    made = {kebab(key): value for key, value in values.items()}
+    for table in ("limits", "names"):
+        if isinstance(made.get(table), dict):
+            made[table] = {kebab(key): value for key, value in made[table].items()}
+    return made
+
+
+def _unknown(values: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Keys that nothing is called, with those that there are."""
+    tables: dict[str, type[BaseModel]] = {"limits": Limits, "names": Names}
+    known = [kebab(name) for name in SiteSettings.model_fields]
+    yield from ((key, known) for key in values if kebab(key) not in known)
+    for table, kind in tables.items():
+        inner = values.get(table)
+        own = [kebab(name) for name in kind.model_fields]
+        if isinstance(inner, dict):
+            yield from ((f"{table}.{key}", own) for key in inner if kebab(key) not in own)
+
+
+def _hint(key: str, known: list[str]) -> str:
+    close = near(kebab(key), known)
+    if close:
+        return f"did you mean {close[0]}?"
+    if key.replace("-", "_") in Configuration.model_fields:
+        return "that is decided elsewhere; docs/reference/site-policy.md says by whom"
+    return f"known: {', '.join(known)}"

@@ -1,0 +1,56 @@
+"""How a job process tells the command that started it how things are: one small file that is always whole."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from fedkge.federation.storage import write_atomically
+
+FILE = "status.json"
+MOST_NOTES = 50
+
+
+class Status:
+    """The state of a run directory, for people and for the command that watches it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Status(Path(folder)).write(state="training", round=3)
+    ...     read_status(Path(folder))["round"]
+    3
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / FILE
+        before = read_status(run)
+        self._facts: dict[str, Any] = {}
+        self._notes: list[str] = list(before.get("notes", []))
+        self._noted = int(before.get("noted", len(self._notes)))
+
+    def write(self, **facts: Any) -> None:
+        """Replace what was said before; notes stay."""
+        self._facts = facts
+        self._save()
+
+    def note(self, line: str) -> None:
+        """Add a line that the command prints once."""
+        self._notes = [*self._notes, f"{time.strftime('%H:%M:%S')} {line}"][-MOST_NOTES:]
+        self._noted += 1
+        self._save()
+
+    def _save(self) -> None:
+        record = {**self._facts, "notes": self._notes, "noted": self._noted}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._path, json.dumps(record).encode())
+
+
+def read_status(run: Path) -> dict[str, Any]:
+    """The last status; empty before the first."""
+    try:
+        record: dict[str, Any] = json.loads((run / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record

@@ -1,0 +1,100 @@
+"""The commented files that `fedkge federation init` writes: federation.toml, and a site.toml for each site."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+FEDERATION = """\
+# A fedkge federation: this file stays on the coordinating machine. `fedkge server federation.toml` runs it.
+# Paths are relative to this file. docs/how-to/three-machines.md walks through all of it.
+
+name = {name}            # the sites' site.toml must say the same
+server = {server}        # the name under which the sites reach this machine; it stands in the certificate
+port = {port}            # the only port that must be open, on this machine alone
+sites = {sites}
+
+kits = "kits"            # start-up kits; kits/authority holds the key that signs certificates: keep it off-line
+run = "run"              # checkpoints, transcript and model of the server
+
+round-seconds = 3600     # a site that has not answered by then is left out of the round and may come back
+silence-seconds = 120    # one that has not even been heard of for so long is left out without waiting further
+minimum-owners = 2       # rows that fewer sites own stay with them; at least every site's least-owners
+wire = "float32"         # or "float16": half the bytes, rows rounded to three digits
+# largest-message = 2147483648   # bytes; a larger message is refused
+
+# Options of `fedkge train`, as far as a server may set them; a site decides all that privacy rests on. A defence
+# that is named here only chooses options that train well under its noise (dimension, batch, rate); it binds nobody.
+[training]
+{training}
+"""
+
+SITE = """\
+# {name}: what this organisation decides for itself. Nobody else sees or changes this file.
+# `fedkge client site.toml` takes part. Paths are relative to this file.
+
+name = {quoted}          # as in the certificate of the start-up kit
+federation = {federation}
+graph = {graph}          # your triples: file or folder; they never leave this machine
+run = "run"              # your ledger, checkpoints and model
+kit = "kit"              # the start-up kit that the coordinator sent
+key = {key}   # the consortium's key: the sites have it, the server never; chmod 600
+least-owners = {owners}         # rows that fewer sites own are not uploaded
+{more}
+# How far the server may go; docs/reference/site-policy.md has the rest.
+[limits]
+rounds = {rounds}
+
+# Your budget: the noise is calibrated to it, every upload is paid from it, and it is never exceeded.
+[privacy]
+{privacy}
+"""
+
+
+def federation_text(name: str, server: str, port: int, sites: Sequence[str], training: Mapping[str, Any]) -> str:
+    """The text of a federation.toml.
+
+    >>> 'port = 8002' in federation_text("study", "server.example", 8002, ["a", "b"], {"rounds": 20})
+    True
+    """
+    return FEDERATION.format(
+        name=json.dumps(name),
+        server=json.dumps(server),
+        port=port,
+        sites=json.dumps(list(sites)),
+        training=_lines(training),
+    )
+
+
+def site_text(
+    name: str,
+    federation: str,
+    privacy: Mapping[str, Any],
+    rounds: int,
+    *,
+    graph: str = "graph.tsv",
+    key: str = "consortium.key",
+    owners: int = 2,
+    more: Mapping[str, Any] | None = None,
+) -> str:
+    """The text of a site.toml.
+
+    >>> 'epsilon = 8.0' in site_text("north", "study", {"epsilon": 8.0}, 20)
+    True
+    """
+    return SITE.format(
+        name=name,
+        quoted=json.dumps(name),
+        federation=json.dumps(federation),
+        graph=json.dumps(graph),
+        key=json.dumps(key),
+        owners=owners,
+        more=_lines(more or {}) + ("\n" if more else ""),
+        rounds=rounds,
+        privacy=_lines(privacy),
+    )
+
+
+def _lines(values: Mapping[str, Any]) -> str:
+    return "\n".join(f"{key.replace('_', '-')} = {json.dumps(value)}" for key, value in values.items())

@@ -1,0 +1,99 @@
+"""`fedkge federation try`: a whole federation on one machine, every party a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.configuration import parse
+from fedkge.deploy.gathering import gather
+from fedkge.deploy.layout import Layout, lay_out
+from fedkge.deploy.site_settings import read_site
+from fedkge.errors import RunError
+from fedkge.graph.datasets import load
+from fedkge.graph.split import Shards, split
+
+COMMAND = "import sys; from fedkge.cli import main; sys.argv[0] = 'fedkge'; main()"
+EVERYTHING = "everything"
+
+
+class Trial:
+    """Lays everything out, starts the server and the sites, waits for them, and gathers what they leave."""
+
+    def __init__(
+        self,
+        out: Path,
+        data: str,
+        clients: int,
+        rounds: int,
+        epsilon: float | None,
+        seed: int,
+        canaries: int = 0,
+    ) -> None:
+        self._out, self._data, self._clients = out, data, clients
+        self._rounds, self._epsilon, self._seed, self._canaries = rounds, epsilon, seed, canaries
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+
+    def run(self, tell: Callable[[str], None]) -> dict[str, Any]:
+        """All of it; the run directories by name."""
+        if self._out.exists() and any(self._out.iterdir()):
+            raise RunError(f"{self._out}: expected a new or empty folder, got one in use; choose another --out")
+        layout, canaries = self._lay_out()
+        tell(f"certificates and settings are in {self._out}; starting a server and {self._clients} sites")
+        try:
+            self._start("server", ["server", str(layout.federation)], tell)
+            for name, path in layout.sites.items():
+                self._start(name, ["client", str(path)], tell)
+            failed = {name: process.wait() for name, process in self._processes.items() if process.wait() != 0}
+        finally:
+            self.stop()
+        if failed:
+            raise RunError(f"ended with errors: {', '.join(f'{name} (code {code})' for name, code in failed.items())}")
+        sites = {name: read_site(path) for name, path in layout.sites.items()}
+        whole = gather(layout.settings, list(sites.values()), self._out / EVERYTHING, canaries)
+        runs = {"server": str(layout.settings.run), **{name: str(site.run) for name, site in sites.items()}}
+        return {"runs": {**runs, EVERYTHING: str(whole)}}
+
+    def _lay_out(self) -> tuple[Layout, Path | None]:
+        shards = split(load(self._data), self._clients, "entity", self._seed)
+        privacy: dict[str, Any] = {"defence": "none"}
+        training: dict[str, Any] = {"rounds": self._rounds, "dimension": 32, "seed": self._seed, "record": "all"}
+        if self._epsilon is not None:
+            privacy = {"defence": "recommended", "epsilon": self._epsilon}
+            training |= privacy
+        canaries = None
+        if self._canaries:
+            options = {"canaries": self._canaries, "canary-coins": "independent", "clients": self._clients}
+            graphs, targets = insert_canaries(shards.graphs, parse({**training, **options}))
+            self._out.mkdir(parents=True, exist_ok=True)
+            keep_canaries(self._out, targets, graphs)
+            shards, canaries = Shards(shards.name, graphs, shards.summary), self._out / CANARIES
+        site = {"record": "all", "threads": 1}
+        return lay_out(self._out, shards, training, privacy, site=site, federation={"round-seconds": 600}), canaries
+
+    def _start(self, name: str, arguments: list[str], tell: Callable[[str], None]) -> None:
+        process = subprocess.Popen(  # noqa: S603 (our own interpreter and code)
+            [sys.executable, "-c", COMMAND, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._processes[name] = process
+        threading.Thread(target=_repeat, args=(name, process.stderr, tell), daemon=True).start()
+
+    def stop(self) -> None:
+        """End every process that still runs."""
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.terminate()
+
+
+def _repeat(name: str, lines: IO[str] | None, tell: Callable[[str], None]) -> None:
+    for line in lines or ():
+        tell(f"{name:>10} | {line.rstrip()}")

@@ -1,0 +1,110 @@
+"""The commands of a federation between machines, as far as one process shows them."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
+
+from fedkge.cli.app import app
+from fedkge.deploy.federation_file import read_federation
+from fedkge.deploy.provision import CONTROLLER, EXECUTOR
+from fedkge.deploy.site_settings import read_site
+from fedkge.errors import ConfigurationError
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return result.exit_code, result.output
+
+
+def initialised(folder: Path) -> Path:
+    code, said = call("federation", "init", folder, "--name", "study", "--site", "north", "--site", "south")
+    assert code == 0, said
+    return folder
+
+
+def test_init_writes_settings_that_can_be_read_and_kits(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    settings = read_federation(folder / "federation.toml")
+    assert settings.sites == ("north", "south")
+    assert settings.configuration.dimension == 32
+    for site in settings.sites:
+        own = read_site(settings.kits / site / "site.toml")
+        assert (own.name, own.federation) == (site, "study")
+        assert own.kit == settings.kits / site / "kit"
+        assert (own.kit / "startup" / "client.crt").exists()
+        resources = json.loads((own.kit / "local" / "resources.json").read_text(encoding="utf-8"))
+        assert resources["class_allow_list"] == [EXECUTOR]
+        assert resources["allow_log_streaming"] is False
+        policy = json.loads((own.kit / "local" / "authorization.json").read_text(encoding="utf-8"))
+        assert policy["permissions"]["lead"]["byoc"] == "none"
+        assert policy["permissions"]["lead"]["shell_commands"] == "none"
+
+
+def test_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    assert call("federation", "key", tmp_path / "consortium.key")[0] == 0
+    assert stat.S_IMODE((tmp_path / "consortium.key").stat().st_mode) == 0o600
+    for place in ("kits/authority", "kits/server/startup", "kits/north/kit/startup"):
+        assert stat.S_IMODE((folder / place).stat().st_mode) == 0o700
+
+
+def test_init_takes_a_file_that_is_there_and_does_not_overwrite_kits(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    before = (folder / "federation.toml").read_bytes()
+    code, said = call("federation", "init", folder)
+    assert code == 6
+    assert "new or empty folder" in said
+    assert (folder / "federation.toml").read_bytes() == before
+
+
+def test_init_without_sites_says_what_to_do(tmp_path: Path) -> None:
+    code, said = call("federation", "init", tmp_path)
+    assert code == 4
+    assert "--site" in said
+
+
+def test_a_job_holds_two_class_names_and_no_code(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    assert call("federation", "job", folder / "federation.toml", "--out", tmp_path / "job")[0] == 0
+    files = sorted(path.relative_to(tmp_path / "job").as_posix() for path in (tmp_path / "job").rglob("*.*"))
+    assert files == ["app/config/config_fed_client.json", "app/config/config_fed_server.json", "meta.json"]
+    text = "".join((tmp_path / "job" / file).read_text(encoding="utf-8") for file in files)
+    assert CONTROLLER in text
+    assert EXECUTOR in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('sites = ["a", "a"]', "each named once"),
+        ('sites = ["a b"]', "letters, digits and hyphens"),
+        ("sites = []", "at least one site"),
+        ('sites = ["a"]\nroundseconds = 3', "roundseconds"),
+        ('sites = ["a"]\nwire = "float8"', "wire"),
+        ('sites = ["a"]\n[training]\nepsilom = 3', "did you mean epsilon"),
+        ("sites = [", "expected TOML"),
+    ],
+)
+def test_a_wrong_federation_toml_is_refused_in_plain_words(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "federation.toml").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=message):
+        read_federation(tmp_path / "federation.toml")
+
+
+def test_try_never_writes_into_a_folder_in_use(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    code, said = call("federation", "try", "--out", tmp_path)
+    assert code == 6
+    assert "new or empty" in said
+
+
+@pytest.mark.parametrize("verb", ["server", "client"])
+def test_a_missing_file_is_an_error_that_says_so(tmp_path: Path, verb: str) -> None:
+    code, said = call(verb, tmp_path / "none.toml")
+    assert code == 4
+    assert "no such file" in said

@@ -1,0 +1,222 @@
+"""Coordinator and members with bytes between them, in one process: the same numbers, and every disturbance."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.deploy.status import read_status
+from fedkge.deploy.wire import encode
+from fedkge.errors import RunError
+from fedkge.federation.messages import Aligned, Upload
+from fedkge.federation.storage import load_tensors
+from fedkge.runs import open_run
+from tests.deploy.small import (
+    DEFENDED,
+    OPEN,
+    InOneProcess,
+    deployed,
+    embedded,
+    notes,
+    small_layout,
+    spent_rounds,
+    trained,
+)
+
+
+@pytest.mark.parametrize("privacy", [OPEN, DEFENDED], ids=["open", "defended"])
+def test_the_table_is_that_of_fedkge_train(tmp_path: Path, privacy: dict[str, object]) -> None:
+    layout = small_layout(tmp_path, privacy, training=privacy if privacy is DEFENDED else None)
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert np.array_equal(deployed(layout), trained(layout))
+
+
+@pytest.mark.parametrize("privacy", [OPEN, DEFENDED], ids=["open", "defended"])
+def test_rows_of_one_owner_stay_and_the_table_is_that_of_the_embedded_engine(
+    tmp_path: Path, privacy: dict[str, object]
+) -> None:
+    layout = small_layout(tmp_path, privacy, owners=2, training=privacy if privacy is DEFENDED else None)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    assert np.array_equal(deployed(layout), embedded(layout))
+    sizes = [len(load_tensors(path.parent / "run/model.safetensors")[0]["entities"]) for path in layout.sites.values()]
+    assert len(deployed(layout)) < sum(sizes)
+
+
+def test_a_site_has_a_run_of_its_own_that_can_be_evaluated(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    run = open_run(layout.sites["client-1"].parent / "run")
+    assert run.evaluate("test")["client-0"].metrics()["both.realistic.mrr"] > 0
+
+
+def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, DEFENDED, owners=2, training=DEFENDED)
+    calls = []
+
+    def breaks(content: bytes) -> bytes:
+        calls.append(1)
+        if len(calls) == 6:  # invitation, greeting, shares, two uploads, and then the power goes
+            raise KeyboardInterrupt
+        return content
+
+    with InOneProcess(layout) as federation:
+        federation.sites["client-2"].spoil = breaks
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert np.array_equal(deployed(layout), embedded(layout))
+    for name, path in layout.sites.items():
+        assert spent_rounds(path.parent / "run", name) == [1, 2, 3, 4]
+
+
+def test_a_site_that_is_missing_is_left_out_and_comes_back(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-0"].spoil = _after(4, lambda _: encode(Upload(1, {}, 0, None)))
+        federation.run()
+    assert "client-0 was left out" in notes(layout.settings.run)
+    assert read_status(layout.settings.run)["round"] == 4
+
+
+def _after(calls: int, spoil: object) -> object:
+    seen: list[bytes] = []
+
+    def changed(content: bytes) -> bytes:
+        seen.append(content)
+        return spoil(content) if len(seen) > calls else content  # type: ignore[operator]
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (np.full((1, 8), np.nan, np.float32), "expected shape"),
+        (np.zeros((3, 8), np.float32), "expected shape"),
+    ],
+)
+def test_a_wrong_upload_is_refused_and_the_rest_go_on(tmp_path: Path, rows: np.ndarray, reason: str) -> None:
+    layout = small_layout(tmp_path)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = _after(2, lambda _: encode(Upload(1, {"entities": rows}, 1, None)))
+        assert federation.run() == "finished"
+    assert "client-1 was left out" in notes(layout.settings.run)
+
+
+def test_a_job_makes_a_round_before_it_ends_for_a_site_that_is_back(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    mark = layout.settings.run / "rejoin"
+    states = []
+    while not states or states[-1] == "rejoin":
+        with InOneProcess(layout) as federation:
+            federation.sites["client-0"].spoil = lambda content: (mark.touch(), content)[1]
+            states.append(federation.run())
+    assert states == ["rejoin", "rejoin", "rejoin", "finished"]
+    assert np.array_equal(deployed(layout), trained(layout))
+
+
+def test_a_site_that_refuses_a_later_job_is_named_and_the_rest_go_on(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-2"].spoil = _after(3, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    path = layout.sites["client-1"]
+    path.write_text(path.read_text(encoding="utf-8").replace("rounds = 4", "rounds = 2"), encoding="utf-8")
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert read_status(layout.settings.run)["refused"] == ["client-1"]
+
+
+def test_the_first_round_needs_everybody(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    with InOneProcess(layout, ("client-0", "client-1")) as federation, pytest.raises(RunError, match="client-2"):
+        federation.run()
+    assert read_status(layout.settings.run)["state"] == "failed"
+
+
+def test_a_later_job_does_not(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, DEFENDED, training=DEFENDED)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-2"].spoil = _after(3, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    with InOneProcess(layout, ("client-0", "client-1")) as federation:
+        assert federation.run() == "finished"
+    assert "client-2 has not got the model" in notes(layout.settings.run)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    assert (layout.sites["client-2"].parent / "run" / "model.safetensors").exists()
+
+
+def _interrupt(_: bytes) -> bytes:
+    raise KeyboardInterrupt
+
+
+def test_a_site_whose_budget_is_spent_says_goodbye_and_the_rest_go_on(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, {**DEFENDED, "noise": 2.0}, training=DEFENDED)
+    path = layout.sites["client-0"]
+    path.write_text(path.read_text(encoding="utf-8").replace("epsilon = 8.0", "epsilon = 2.5"), encoding="utf-8")
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert read_status(layout.settings.run)["gone"] == ["client-0"]
+    assert Ledger.read(path.parent / "run" / "ledger.jsonl").spent("client-0") <= 2.5
+    assert len(spent_rounds(layout.sites["client-1"].parent / "run", "client-1")) == 4
+
+
+def test_a_site_with_another_key_is_not_let_in(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    path = layout.sites["client-2"]
+    (path.parent / "other.key").write_text(f"fedkge-consortium-key-1 {bytes(range(32)).hex()}\n", encoding="utf-8")
+    (path.parent / "other.key").chmod(0o600)
+    path.write_text(path.read_text(encoding="utf-8").replace("../../consortium.key", "other.key"), encoding="utf-8")
+    with InOneProcess(layout) as federation, pytest.raises(RunError, match="client-2"):
+        federation.run()
+    assert "it has another key" in notes(layout.settings.run)
+
+
+def test_float16_changes_little(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, federation={"wire": '"float16"'})
+    with InOneProcess(layout) as federation:
+        federation.run()
+    np.testing.assert_allclose(deployed(layout), trained(layout), atol=0.02)
+    assert not np.array_equal(deployed(layout), trained(layout))
+
+
+def test_terms_that_a_site_refuses_reach_the_server_with_a_reason(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path)
+    path = layout.sites["client-1"]
+    path.write_text(path.read_text(encoding="utf-8").replace("rounds = 4", "rounds = 2"), encoding="utf-8")
+    with InOneProcess(layout) as federation, pytest.raises(RunError, match="client-1"):
+        federation.run()
+    assert "this site allows at most 2" in notes(layout.settings.run)
+
+
+def test_joint_pseudonyms_go_round_once_and_the_table_is_that_of_the_embedded_engine(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    with InOneProcess(layout) as federation:
+        federation.sites["client-0"].spoil = _after(6, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    kept = {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert np.array_equal(deployed(layout), embedded(layout))
+    assert kept == {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+
+
+def test_a_joint_alignment_that_a_site_spoils_trains_nothing(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    wrong = encode(Aligned("client-0", ("client-1",), b"x", b"y"))
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = _after(1, lambda _: wrong)
+        with pytest.raises(RunError, match="stopped at client-1"):
+            federation.run()
+    assert not (layout.settings.run / "checkpoints" / "server.safetensors").exists()

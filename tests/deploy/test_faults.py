@@ -1,0 +1,78 @@
+"""kill -9 of a site, of the server, of everything: the right model and honest ledgers in the end."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nvflare", reason="a federation of processes needs fedkge[nvflare]")
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.deploy.layout import Layout
+from tests.deploy.small import DEFENDED, Parties, deployed, embedded, notes, small_layout, spent_rounds
+
+pytestmark = pytest.mark.slow
+
+SLOW_ROUNDS = {**DEFENDED, "local_steps": 400, "batch_size": 64, "rounds": 6}
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return small_layout(
+        tmp_path, DEFENDED, owners=2, training=SLOW_ROUNDS, federation={"round-seconds": 600, "silence-seconds": 20}
+    )
+
+
+def honest(layout: Layout) -> None:
+    """Every round is charged at least once, once only where it was trained once, and nothing beyond the budget."""
+    for name, path in layout.sites.items():
+        run = path.parent / "run"
+        charged = spent_rounds(run, name)
+        assert None not in charged
+        assert len(set(charged)) == len(charged)
+        assert Ledger.read(run / "ledger.jsonl").spent(name) <= 8.0
+
+
+def test_the_server_is_killed_within_a_round_and_again_between_rounds(layout: Layout) -> None:
+    with Parties(layout) as parties:
+        parties.start()
+        parties.wait_for_round(1)
+        parties.wait(lambda: parties.sites["client-0"].status.get("state") == "training")
+        parties.server.kill()
+        parties.server.start()
+        parties.wait_for_round(3)
+        parties.server.kill()
+        parties.server.start()
+        parties.finish()
+    assert np.array_equal(deployed(layout), embedded(layout))
+    honest(layout)
+    for name, path in layout.sites.items():
+        assert spent_rounds(path.parent / "run", name) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_site_is_killed_within_a_round_is_left_out_and_comes_back(layout: Layout) -> None:
+    with Parties(layout) as parties:
+        parties.start()
+        parties.wait_for_round(1)
+        parties.wait(lambda: parties.sites["client-1"].status.get("state") == "training")
+        parties.sites["client-1"].kill()
+        parties.wait(lambda: "client-1 was left out" in notes(layout.settings.run))
+        parties.sites["client-1"].start()
+        parties.finish()
+    assert "client-1 is back" in parties.server.said or "client-1" in parties.server.said
+    honest(layout)
+    delivered = spent_rounds(layout.sites["client-1"].parent / "run", "client-1")
+    assert set(delivered) < {1, 2, 3, 4, 5, 6} or delivered == [1, 2, 3, 4, 5, 6]
+    assert spent_rounds(layout.sites["client-0"].parent / "run", "client-0") == [1, 2, 3, 4, 5, 6]
+
+
+def test_everything_is_killed_at_once(layout: Layout) -> None:
+    with Parties(layout) as parties:
+        parties.start()
+        parties.wait_for_round(2)
+        for party in (parties.server, *parties.sites.values()):
+            party.kill()
+        parties.start()
+        parties.finish()
+    assert np.array_equal(deployed(layout), embedded(layout))
+    honest(layout)

@@ -1,0 +1,77 @@
+"""Attack, audit and report read what a deployed federation left behind."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
+
+from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.attacks.experiment import AttackPlan, run_attacks
+from fedkge.audit.recorded import run_audit
+from fedkge.cli.report import write_report
+from fedkge.configuration import parse
+from fedkge.deploy.gathering import gather
+from fedkge.deploy.layout import Layout
+from fedkge.deploy.site_settings import read_site
+from fedkge.errors import RunError
+from fedkge.federation.run import Run
+from fedkge.runs import open_run
+from tests.deploy.small import DEFENDED, InOneProcess, deployed, shards, small_layout
+
+ROUNDS = 3
+
+
+def gathered(folder: Path, owners: int) -> tuple[Layout, Run]:
+    data = shards()
+    options = {"canaries": 40, "canary-coins": "independent", "clients": len(data), "seed": 7}
+    graphs, canaries = insert_canaries(data.graphs, parse(options))
+    folder.mkdir(exist_ok=True)
+    keep_canaries(folder, canaries, graphs)
+    training = {**DEFENDED, "rounds": ROUNDS, "record": "all"}
+    layout = small_layout(
+        folder / "all", DEFENDED, owners, training, data=replace(data, graphs=tuple(graphs)), record="all"
+    )
+    with InOneProcess(layout) as federation:
+        federation.run()
+    sites = [read_site(path) for path in layout.sites.values()]
+    return layout, open_run(gather(layout.settings, sites, folder / "everything", folder / CANARIES))
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Layout, Run]:
+    return gathered(tmp_path_factory.mktemp("gathered"), owners=2)
+
+
+def test_attack_audit_and_report(everything: tuple[Layout, Run]) -> None:
+    _, run = everything
+    plan = AttackPlan(attacks=("upload-difference", "cip"), designs=("C",), every=ROUNDS, fewer=True)
+    assert run_attacks(run, plan)
+    assert run_audit(run, attacks=("upload-difference",)) is not None
+    assert run.directory is not None
+    write_report(run.directory, run.directory / "report.html", beside=[])
+    assert "epsilon" in (run.directory / "report.html").read_text(encoding="utf-8")
+
+
+def test_everybody_s_promise_and_every_charge_are_there(everything: tuple[Layout, Run]) -> None:
+    layout, run = everything
+    assert run.ledger is not None
+    for name in layout.sites:
+        assert run.ledger.promises[name].epsilon == 8.0
+        assert [entry.round for entry in run.ledger.by_round(name)] == [1, 2, 3]
+        assert all(entry.released for entry in run.ledger.by_round(name))
+
+
+def test_a_folder_in_use_is_not_written_to(everything: tuple[Layout, Run]) -> None:
+    layout, run = everything
+    assert run.directory is not None
+    with pytest.raises(RunError, match="new or empty"):
+        gather(layout.settings, [read_site(path) for path in layout.sites.values()], run.directory)
+
+
+def test_with_all_rows_shared_there_is_one_table_by_name(tmp_path: Path) -> None:
+    layout, run = gathered(tmp_path, owners=1)
+    ordered = np.sort(np.asarray(run.tensors["entities"]), axis=0)
+    assert np.array_equal(ordered, np.sort(deployed(layout), axis=0))

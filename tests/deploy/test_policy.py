@@ -1,0 +1,202 @@
+"""What a server may set, and that a site refuses the rest; the page follows the code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.cli.options import choices_of, default_of, limits_of
+from fedkge.configuration import Configuration, kebab
+from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
+from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
+from fedkge.errors import PolicyError, PrivacyError
+from fedkge.federation.defence import defence_of
+from fedkge.graph import Graph
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "site-policy.md"
+LISTS = (set(SERVER_MAY_SET), set(SITE_DECIDES), set(SERVER_ALONE), set(NOBODY))
+PRIVACY = {"defence": "recommended", "epsilon": 4.0, "delta": 1e-6, "clip": 0.4, "private-negatives": "inside"}
+SITE = SiteSettings(name="north", federation="study", graph="g.tsv", seed=5, privacy=PRIVACY, limits={"rounds": 40})  # type: ignore[arg-type]
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-5, 10**6), st.floats(), st.text(max_size=8), st.sampled_from(["none", "sgd"])
+)
+KEYS = st.sampled_from([kebab(name) for name in Configuration.model_fields] + ["epsilom", "code", "clip_"])
+
+
+def site_values(configuration: Configuration) -> dict[str, Any]:
+    """Everything that a promise rests on, as the configuration has it."""
+    return {name: getattr(configuration, name) for name in (*SITE_DECIDES, *NOBODY)}
+
+
+def test_every_option_is_on_exactly_one_list() -> None:
+    assert set().union(*LISTS) == set(Configuration.model_fields)
+    assert sum(map(len, LISTS)) == len(Configuration.model_fields)
+    assert [ruling.option for ruling in rulings()] == list(Configuration.model_fields)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_no_proposal_changes_what_the_site_decides(terms: dict[str, Any]) -> None:
+    try:
+        accepted = accept(terms, SITE)
+    except PolicyError:
+        return
+    assert set(terms) <= {kebab(name) for name in SERVER_MAY_SET}
+    own = site_values(accept({}, SITE))
+    model = {kebab(name): terms[kebab(name)] for name in ("model",) if kebab(name) in terms}
+    by_model = site_values(
+        accept(model, SITE)
+    )  # a defence may clip otherwise for another model: that is the site's word
+    assert site_values(accepted) == {**own, **by_model}
+    assert {key: getattr(accepted, key.replace("-", "_")) for key in PRIVACY} == PRIVACY
+    for name in set(Limits.model_fields) & set(SERVER_MAY_SET):
+        assert getattr(accepted, name) <= getattr(SITE.limits, name)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("epsilon", 1000.0),
+        ("epsilon", 4.0),
+        ("delta", 0.5),
+        ("noise", 1e-9),
+        ("clip", 1e9),
+        ("row_clip", 1e9),
+        ("defence", "none"),
+        ("private-negatives", "public"),
+        ("selection", "ptr-published"),
+        ("noise-seed", 1),
+        ("noise_seed", 1),
+        ("public-triples", 1),
+        ("seed", 7),
+        ("strategy", "fedr"),
+        ("strategy", "pooled"),
+        ("init", "vectors.safetensors"),
+        ("public-init", True),
+        ("filter-negatives", True),
+        ("regularisation", 0.1),
+        ("patience", 3),
+        ("data", "/etc/passwd"),
+        ("public-graph", "/etc/passwd"),
+        ("canaries", 100),
+        ("accountant", "rdp"),
+    ],
+)
+def test_a_server_cannot_touch(key: str, value: object) -> None:
+    with pytest.raises(PolicyError, match=rf"^north: the server asks for {key} = {str(value)[:40]}, which "):
+        accept({"rounds": 5, key: value}, SITE)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"rounds": 41}, r"rounds = 41, this site allows at most 40 \(limits"),
+        ({"dimension": 4096}, "dimension = 4096, this site allows at most 1024"),
+        ({"batch-size": 10**6}, "batch-size = 1e.06, this site allows at most 65536"),
+        ({"local-steps": 10**6}, "local-steps"),
+        ({"local-epochs": 1000}, "local-epochs"),
+        ({"negatives": 10**6}, "negatives"),
+        ({"roundz": 5}, "which is no option that this site knows; nearest: rounds"),
+        ({"learning-rate": float("nan")}, "make no sense: .*learning-rate"),
+        ({"rounds": "all"}, "make no sense: .*rounds"),
+        ({"model": "../../x"}, "make no sense"),
+    ],
+)
+def test_a_server_is_told_what_the_site_allows(terms: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        accept(terms, SITE)
+
+
+def test_a_default_beyond_the_limit_is_refused_too() -> None:
+    narrow = SITE.model_copy(update={"limits": Limits(rounds=5)})
+    with pytest.raises(PolicyError, match="rounds = 30, this site allows at most 5"):
+        accept({}, narrow)
+
+
+def test_what_a_server_may_set_arrives() -> None:
+    server = Configuration(model="rotate", dimension=16, rounds=9, batch_size=512, learning_rate=0.5, optimiser="sgd")
+    accepted = accept(proposal(server), SITE)
+    assert proposal(accepted) == proposal(server)
+    assert (accepted.seed, accepted.epsilon, accepted.clip) == (5, 4.0, 0.4)
+
+
+def test_a_proposal_holds_nothing_of_the_servers_own() -> None:
+    server = Configuration(epsilon=9.0, clip=3.0, seed=4, minimum_clients=2, noise_seed=1)
+    assert set(proposal(server)) == {kebab(name) for name in SERVER_MAY_SET}
+
+
+def test_a_site_without_a_defence_stays_so_and_one_with_a_defence_too() -> None:
+    plain = SITE.model_copy(update={"privacy": {"defence": "none"}})
+    assert accept({"rounds": 3}, plain).defence == "none"
+    assert accept({"rounds": 3}, SITE).defence == "recommended"
+
+
+def test_what_is_wrong_with_the_sites_own_options_is_no_matter_of_the_server() -> None:
+    confused = SITE.model_copy(update={"privacy": {**PRIVACY, "selection": "adafest"}})
+    with pytest.raises(PrivacyError, match="negatives inside"):
+        accept({"rounds": 3}, confused)
+
+
+def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:
+    graph = Graph.from_names("north", train=[(f"e{i % 30}", "r", f"e{i % 29}") for i in range(200)])
+    many, one = (
+        defence_of(accept({"rounds": rounds, "batch-size": 64}, SITE), "north", graph, Ledger.in_memory())
+        for rounds in (20, 1)
+    )
+    assert many is not None
+    assert one is not None
+    assert one.noise < many.noise
+    strict = SITE.model_copy(update={"limits": Limits(least_noise=(one.noise + many.noise) / 2)})
+    check_noise(many, strict)
+    with pytest.raises(
+        PolicyError, match=f"^north: 1 rounds .* multiplier of {one.noise:.3g}, this site wants at least"
+    ):
+        check_noise(one, strict)
+    check_noise(None, strict)
+
+
+def sections() -> dict[str, list[str]]:
+    """The generated parts of the page."""
+    return {
+        "rulings": [
+            "| option | who decides | why |",
+            "|---|---|---|",
+            *(f"| `{kebab(ruling.option)}` | {ruling.who} | {ruling.why} |" for ruling in rulings()),
+        ],
+        "site keys": keys_of(SiteSettings),
+        "limits keys": keys_of(Limits),
+        "names keys": keys_of(Names),
+    }
+
+
+def keys_of(kind: Any) -> list[str]:
+    rows = ["| key | default | values | meaning |", "|---|---|---|---|"]
+    for name, info in kind.model_fields.items():
+        plain = not info.is_required() and not isinstance(info.default, Limits | Names) and info.default_factory is None
+        default = default_of(info) if plain else ("required" if info.is_required() else "")
+        values = ", ".join(choices_of(info)) or limits_of(info) if name not in ("name", "federation") else ""
+        rows.append(f"| `{kebab(name)}` | {default} | {values} | {info.description} |")
+    return rows
+
+
+def page_with_tables(text: str) -> str:
+    for name, lines in sections().items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, found, rest = text.partition(begin)
+        assert found, name
+        _, found, after = rest.partition(end)
+        assert found, name
+        text = "\n".join([before + begin, "", *lines, end + after])
+    return text
+
+
+def test_the_page_is_as_the_code_is() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page_with_tables(text), "write the tables again with: python -m tests.deploy.test_policy"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,105 @@
+"""`fedkge federation check`: a site knows what it would give away before it does."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fedkge.cli.app import app
+from fedkge.deploy.keys import create_key
+from fedkge.deploy.preview import preview
+from fedkge.deploy.site_settings import parse_site
+from fedkge.errors import PolicyError
+
+SITE = """
+name = "north"
+federation = "study"
+graph = "graph.tsv"
+{more}
+[privacy]
+{privacy}
+[names]
+case = "fold"
+collisions = "merge"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [f"Name{i % 40}\tknows\tname{i * 7 % 41}\n" for i in range(123)]
+    (tmp_path / "graph.tsv").write_text("".join(lines), encoding="utf-8")
+    create_key(tmp_path / "consortium.key")
+    write(tmp_path, "epsilon = 4")
+    return tmp_path
+
+
+def write(folder: Path, privacy: str, more: str = "") -> Path:
+    path = folder / "site.toml"
+    path.write_text(SITE.format(privacy=privacy, more=more), encoding="utf-8")
+    return path
+
+
+def checked(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["federation", "check", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_it_says_what_is_promised_and_what_leaves(folder: Path) -> None:
+    code, text = checked(folder / "site.toml")
+    assert code == 0, text
+    assert "epsilon 4 at delta 1e-05" in text
+    assert "41 pseudonyms of entities; its number of triples as 130" in text
+    assert "defended rows that enough sites own" in text
+    assert "names became" in text
+    assert "name7" not in text.lower()
+
+
+def test_names_are_shown_only_when_asked_for(folder: Path) -> None:
+    assert "name27: Name27, name27" in checked(folder / "site.toml", "--names")[1]
+    assert "ame7" not in checked(folder / "site.toml", "--json")[1]
+
+
+def test_nothing_is_written(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    checked(folder / "site.toml")
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_json_holds_the_whole_configuration_but_no_path(folder: Path) -> None:
+    code, text = checked(folder / "site.toml", "--json")
+    record = json.loads(text)
+    assert code == 0
+    assert record["configuration"]["epsilon"] == 4.0
+    assert record["names"]["entities"]["collisions"] > 0
+    assert str(folder) not in text
+
+
+def test_without_a_defence_it_warns(folder: Path) -> None:
+    code, text = checked(write(folder, 'defence = "none"'))
+    assert code == 0
+    assert "UNDEFENDED" in text
+    assert "nothing: this site has no defence" in text
+    assert "WARNING" in text
+
+
+def test_a_research_seed_of_the_noise_is_called_by_its_name(folder: Path) -> None:
+    assert "NOT private" in checked(write(folder, "epsilon = 4\nnoise-seed = 1"))[1]
+
+
+def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:
+    site = parse_site(
+        {"name": "n", "federation": "s", "graph": "graph.tsv", "privacy": {"epsilon": 4}, "limits": {"rounds": 3}},
+        folder=folder,
+    )
+    with pytest.raises(PolicyError, match="rounds = 9"):
+        preview(site, {"rounds": 9})
+    assert "at most 3 rounds" in preview(site, {"rounds": 3}).told["each round"]
+
+
+def test_a_federation_file_gives_the_terms(folder: Path) -> None:
+    terms = folder / "federation.toml"
+    terms.write_text('sites = ["north"]\n[training]\nrounds = 500\n', encoding="utf-8")
+    code, text = checked(folder / "site.toml", "--terms", terms)
+    assert code == 11
+    assert "north: the server asks for rounds = 500, this site allows at most 100" in text

@@ -1,0 +1,185 @@
+"""Messages as bytes: what goes in comes out, and what is not a message is refused with a reason."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from fedkge.deploy.wire import FORMS, WireError, as_reply, as_request, decode, encode
+from fedkge.federation.messages import (
+    Accept,
+    Align,
+    Aligned,
+    Evaluate,
+    Failure,
+    Finish,
+    Fit,
+    Goodbye,
+    Greeting,
+    Hello,
+    Invite,
+    Kept,
+    Scores,
+    Share,
+    Sharing,
+    Upload,
+    Word,
+)
+
+ROWS = {"entities": np.arange(6, dtype=np.float32).reshape(2, 3)}
+PLACES = np.array([0, 2], np.int64)
+TAGS = np.arange(32, dtype=np.uint8).reshape(2, 16)
+MESSAGES: list[Any] = [
+    Invite("0.1.0", "study", {"rounds": 3, "learning-rate": 0.5, "model": "transe", "row-clip": None}, "float16"),
+    Accept("0.1.0", "ab", False),
+    Align(("a", "b"), "a", ("b",), b"points", b"tag"),
+    Aligned("a", ("b",), b"points", b"tag", "00"),
+    Hello(),
+    Greeting({"entities": ("a", "", "ßü")}, {"entities": 3}, 7, {"entities": np.zeros((3, 16), np.uint8)}),
+    Share({"entities": PLACES}, {"north": Word(PLACES, TAGS)}),
+    Sharing({"entities": 2}),
+    Fit(3, ROWS),
+    Upload(3, ROWS, 100, 0.25),
+    Upload(3, ROWS, 100, None),
+    Goodbye("its privacy budget is spent"),
+    Evaluate(ROWS, "valid"),
+    Scores(3, {"mrr": 0.5}, {"popularity": {"mrr": 0.25}}),
+    Finish(9, ROWS),
+    Kept(9),
+    Failure("north", "it could not", True),
+]
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, dict):
+        return set(one) == set(other) and all(same(value, other[key]) for key, value in one.items())
+    if hasattr(one, "__slots__"):
+        return type(one) is type(other) and all(same(getattr(one, n), getattr(other, n)) for n in one.__slots__)
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_comes_back_as_it_was(message: Any) -> None:
+    content = encode(message)
+    assert same(decode(content), message)
+    assert encode(decode(content)) == content
+
+
+def test_every_kind_of_message_has_a_form_and_a_test() -> None:
+    assert {type(message).__name__ for message in MESSAGES} == set(FORMS)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.text(max_size=8), max_size=6),
+    st.integers(0, 5),
+    st.integers(0, 4),
+    st.integers(0, 2**32 - 1),
+)
+def test_names_and_rows_of_any_size(names: list[str], height: int, width: int, seed: int) -> None:
+    names = [name for name in names if name.isprintable()]
+    assert decode(encode(Greeting({"entities": names}, {"entities": width}, 1))).names["entities"] == tuple(names)  # type: ignore[union-attr]
+    rows = np.random.default_rng(seed).normal(size=(height, width)).astype(np.float32)
+    assert np.array_equal(decode(encode(Upload(1, {"entities": rows}, 1, None))).rows["entities"], rows)  # type: ignore[union-attr,arg-type]
+
+
+def test_float16_halves_the_bytes_and_arrives_as_float32() -> None:
+    rows = np.random.default_rng(1).normal(size=(100, 64)).astype(np.float32)
+    whole, half = (encode(Fit(1, {"entities": rows}), numbers) for numbers in ("float32", "float16"))
+    assert len(half) < 0.55 * len(whole)
+    found = decode(half)
+    assert isinstance(found, Fit)
+    assert found.rows["entities"].dtype == np.float32
+    np.testing.assert_allclose(found.rows["entities"], rows, rtol=1e-3, atol=1e-6)
+
+
+def test_what_float16_cannot_hold_arrives_as_infinite_and_is_refused_there() -> None:
+    found = decode(encode(Fit(1, {"entities": np.full((1, 1), 1e6, np.float32)}), "float16"))
+    assert isinstance(found, Fit)
+    assert np.isinf(found.rows["entities"]).all()
+
+
+def made(header: Any, **arrays: Any) -> bytes:
+    text = header if isinstance(header, str) else json.dumps(header)
+    return bytes(save({name.replace("_", "/"): array for name, array in arrays.items()}, {"fedkge": text}))
+
+
+FLOATS = np.zeros((2, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "expected a header"),
+        (b"\x80\x04pickle me", "expected a header"),
+        (b"\xff" * 64, "expected a header"),
+        ((4).to_bytes(8, "little") + b"nope", "expected a safetensors message"),
+        (made({"kind": "Fit", "round": 1}, entities=FLOATS)[:-3], "expected a safetensors message"),
+        (made({"kind": "Fit", "round": 1}, entities=FLOATS) + b"more", "expected a safetensors message"),
+        (made("[1]"), "expected a header of keys"),
+        (made({"kind": "Execute"}), "known kind"),
+        (made({"kind": ["Fit"]}), "known kind"),
+        (made({"kind": "Fit"}, entities=FLOATS), "expected the keys"),
+        (made({"kind": "Fit", "round": 1, "code": "x"}, entities=FLOATS), "expected the keys"),
+        (made({"kind": "Fit", "round": -1}, entities=FLOATS), "round is not what"),
+        (made({"kind": "Fit", "round": True}, entities=FLOATS), "round is not what"),
+        (made({"kind": "Fit", "round": 1}, secrets=FLOATS), "expected tables of rows"),
+        (made({"kind": "Fit", "round": 1}, entities=np.zeros((2, 3), np.int64)), "expected tables of rows"),
+        (made({"kind": "Fit", "round": 1}, entities=np.zeros(3, np.float32)), "expected tables of rows"),
+        (made({"kind": "Fit", "round": 1}, entities=np.zeros((1, 1), np.float64)), "expected one of F32"),
+        (made('{"kind": "Upload", "round": 1, "triples": 1, "loss": NaN}', entities=FLOATS), "NaN is no number"),
+        (made({"kind": "Hello"}, entities=FLOATS), "expected no arrays"),
+        (made({"kind": "Goodbye", "reason": "x" * 5000}), "reason is not what"),
+        (
+            made(
+                {"kind": "Greeting", "widths": {"entities": 1}, "triples": 1},
+                entities_ends=np.array([1, 99], np.int64),
+                entities_text=np.zeros(3, np.uint8),
+            ),
+            "do not add up",
+        ),
+        (
+            made(
+                {"kind": "Greeting", "widths": {"entities": 1}, "triples": 1},
+                entities_ends=np.array([1], np.int64),
+                entities_text=np.array([0xFF], np.uint8),
+            ),
+            "not UTF-8",
+        ),
+        (made({"kind": "Share"}, entities=PLACES, north_places=PLACES), "places and tags"),
+        (made({"kind": "Share"}, entities=PLACES, north_places=PLACES, north_tags=TAGS[:1]), "tags for 2 places"),
+    ],
+)
+def test_what_is_no_message_is_refused_with_a_reason(content: bytes, reason: str) -> None:
+    with pytest.raises(WireError, match=reason):
+        decode(content)
+
+
+def test_a_message_that_is_too_large_is_not_looked_at() -> None:
+    with pytest.raises(WireError, match="at most 100 bytes"):
+        decode(encode(Fit(1, ROWS)) + b"x" * 100, largest=100)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_damaged_message_is_a_wire_error_or_another_message_and_nothing_else(data: st.DataObject) -> None:
+    content = bytearray(encode(MESSAGES[data.draw(st.integers(0, len(MESSAGES) - 1))]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(WireError):
+        decode(bytes(content))
+
+
+def test_requests_and_replies_are_told_apart() -> None:
+    for message in MESSAGES:
+        request = type(message).__name__ in ("Invite", "Align", "Hello", "Share", "Fit", "Evaluate", "Finish")
+        with pytest.raises(WireError, match="expected a re"):
+            (as_reply if request else as_request)(message)
+        assert (as_request if request else as_reply)(message) is message
