@@ -123,3 +123,33 @@ def test_a_table_in_which_nothing_stands_out_is_no_error():
     out = np.zeros((1, 3), np.float32)
     CountPrior(released, 1.0).add_scores(np.array([[0, 1, 2]], np.int32), "head", out)
     assert out[0] == pytest.approx(np.full(3, np.log(1 / 3)), rel=1e-3)
+
+
+def test_counts_under_other_numbers_are_the_same_counts() -> None:
+    generator = np.random.default_rng(2)
+    triples = np.column_stack([generator.integers(0, size, 400) for size in (12, 3, 12)]).astype(np.int32)
+    plan = CountPlan(profile_scale=0.3, typed_scale=0.5, types=3)
+    drawn = ReleasedCounts.draw(triples, 12, 3, plan, NoiseSource.research(4))
+    entities, relations = generator.permutation(12), generator.permutation(3)
+    moved = drawn.renumbered(entities, relations)
+    back = moved.renumbered(np.argsort(entities), np.argsort(relations))
+    for name, array in drawn.arrays().items():
+        assert np.array_equal(back.arrays()[name], array), name
+    old = dict(zip(drawn.profile.keys.tolist(), drawn.profile.values.tolist(), strict=True))
+    for key, value in zip(moved.profile.keys.tolist(), moved.profile.values.tolist(), strict=True):
+        block, entity = divmod(key, 12)
+        side, relation = divmod(block, 3)
+        assert old[(side * 3 + int(relations[relation])) * 12 + int(entities[entity])] == value
+    assert moved.types.tolist() == drawn.types[entities].tolist()
+
+
+def test_two_names_that_were_one_have_the_same_counts() -> None:
+    triples = np.array([[0, 0, 1], [2, 0, 1]], np.int32)
+    drawn = ReleasedCounts.draw(triples, 3, 1, CountPlan(0.01, 0.01, 1), NoiseSource.research(4))
+    doubled = drawn.renumbered(np.array([0, 1, 1, 2]), np.array([0]))
+    assert dict(zip(doubled.profile.keys.tolist(), doubled.profile.values.tolist(), strict=True)) == {
+        1: 2,
+        2: 2,
+        4: 1,
+        7: 1,
+    }

@@ -27,6 +27,7 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
+from fedkge.federation.client import COUNTS
 from fedkge.federation.messages import Rows, Shared, Upload
 from fedkge.federation.run import Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
@@ -54,6 +55,11 @@ class _Site:
     def own(self, key: str) -> NDArray[Any]:
         """A tensor of the site's final model."""
         return self.directory.read_model()[0][key]
+
+    def counts(self) -> dict[str, NDArray[Any]]:
+        """The site's noisy counts, in the order of its rows; nothing where its defence does not count."""
+        saved, _ = load_tensors(self.directory.checkpoints / f"{self.name}.safetensors")
+        return {key: array for key, array in saved.items() if key.startswith(COUNTS)}
 
 
 def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:
@@ -131,6 +137,7 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
         order = np.argsort(member.own("relation_ids/client-0"))
         tensors |= {f"own/{member.client}": own, f"relation_ids/{member.client}": kinds}
         tensors[f"relations/{member.client}"] = np.ascontiguousarray(member.own("relations/client-0")[order])
+        tensors |= {f"counts/{member.client}/{key.removeprefix(COUNTS)}": one for key, one in member.counts().items()}
         if shared:
             whole = tensors.setdefault("entities", np.zeros((len(entities), table.shape[1]), np.float32))
             whole[own] = table

@@ -28,12 +28,14 @@ def keep_model(directory: RunDirectory, admission: Admission, client: Client, re
     aligned = admission.site.aligned
     directory.write_vocabularies(aligned.entities, aligned.relations)
     relation_table = client.unshared()["relations"]
+    counts = client.counts.renumbered(own, relations).arrays() if client.counts else {}
     directory.write_model(
         {
             "entities": client.entities_with(request.rows),
             "own/client-0": own,
             "relations/client-0": np.ascontiguousarray(relation_table[relations]),
             "relation_ids/client-0": relations,
+            **{f"counts/client-0/{key}": array for key, array in counts.items()},
         },
         {"round": request.round},
     )

@@ -40,6 +40,9 @@ SITE_DECIDES = frozenset(
         "accountant",
         "noise_seed",
         "evaluate_every",
+        "count_share",
+        "count_types",
+        "count_weight",
     }
 )
 """Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""

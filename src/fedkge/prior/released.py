@@ -22,6 +22,8 @@ from fedkge.prior.denoising import Profile
 from fedkge.prior.types import find_types
 
 Types = NDArray[np.int32]
+Rows = NDArray[np.integer[Any]]
+"""For each new number the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,48 @@ class ReleasedCounts:
         except (KeyError, ValueError, IndexError) as error:
             raise RunError(f"expected the arrays of noisy counts, got {sorted(arrays)}: {error}") from error
         return cls(entities, relations, tables["profile"], arrays["types"], types, tables["typed"])
+
+    def renumbered(self, entities: Rows, relations: Rows) -> ReleasedCounts:
+        """The same under other numbers: entity i is the old `entities[i]`, relation k the old `relations[k]`.
+
+        Two new ones may have been the same old one; then both have its counts.
+        """
+        sizes = (self.entities, self.relations)
+        return ReleasedCounts(
+            len(entities),
+            len(relations),
+            _renumbered(self.profile, 1, sizes, entities, relations),
+            self.types[entities],
+            self.number_of_types,
+            _renumbered(self.typed, self.number_of_types, sizes, entities, relations),
+        )
+
+
+def _renumbered(table: NoisyCounts, types: int, sizes: tuple[int, int], entities: Rows, relations: Rows) -> NoisyCounts:
+    lines, old_entities = np.divmod(table.keys, sizes[0])
+    blocks, kinds = np.divmod(lines, types)
+    sides, old_relations = np.divmod(blocks, sizes[1])
+    places, new_entities = _matches(old_entities, entities)
+    again, new_relations = _matches(old_relations[places], relations)
+    places, new_entities = places[again], new_entities[again]
+    keys = ((sides[places] * len(relations) + new_relations) * types + kinds[places]) * len(entities) + new_entities
+    order = np.argsort(keys)
+    size = 2 * len(relations) * types * len(entities)
+    return NoisyCounts(size, table.scale, table.threshold, keys[order], table.values[places][order])
+
+
+def _matches(old: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every pair of a place in `old` and a new number whose old one stands there.
+
+    >>> [found.tolist() for found in _matches(np.array([7, 9, 7]), np.array([9, 7, 7]))]
+    [[0, 0, 1, 2, 2], [1, 2, 0, 1, 2]]
+    """
+    order = np.argsort(rows, kind="stable")
+    first, last = (np.searchsorted(rows[order], old, side) for side in ("left", "right"))
+    lengths = last - first
+    places = np.repeat(np.arange(len(old)), lengths)
+    within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return places, order[np.repeat(first, lengths) + within]
 
 
 def profile_cells(triples: NDArray[np.int64], entities: int, relations: int) -> NDArray[np.int64]:
