@@ -90,6 +90,6 @@ def with_defence(values: Options) -> dict[str, Any]:
     name = values.get("defence") or ("recommended" if asked else "none")
     model = str(values.get("model", "transe"))
     chosen = {**look_up(DEFENCES, name, "defence"), **_BY_MODEL.get((name, model), {})}
-    if values.get("epsilon") is None:
-        chosen.pop("count-share", None)  # counts are paid with a share of the budget, and there is none
+    if values.get("epsilon") is None or values.get("noise") is not None:
+        chosen.pop("count-share", None)  # noise that is given is for the whole budget, or there is none
     return {**chosen, **values, "defence": name}
