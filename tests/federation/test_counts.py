@@ -137,6 +137,7 @@ def test_an_undefended_run_counts_nothing(shards):
 def test_recommended_counts_when_there_is_a_budget():
     assert parse({"epsilon": 8.0}).count_share > 0
     assert parse({"noise": 3.0}).count_share == 0
+    assert parse({"epsilon": 8.0, "noise": 3.0}).count_share == 0
     assert parse({}).count_share == 0
     assert parse({"epsilon": 8.0, "count-share": 0.0}).count_share == 0
 

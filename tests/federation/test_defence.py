@@ -289,7 +289,7 @@ def test_noise_by_public_validation_is_limited_by_a_filter(shards, graph, tmp_pa
         noise_decay=0.9,
     )
     run = Federation(shards, configuration).run()
-    noises = [entry.charges[0].event.multiplier for entry in run.ledger.by_round("client-0")]
+    noises = [entry.charges[-1].event.multiplier for entry in run.ledger.by_round("client-0")]
     np.testing.assert_allclose(np.array(noises) / noises[0], [1, 1, 0.9, 0.81][: len(noises)])
     assert run.epsilon()["client-0"] == 6.0, "the filter's bound is the guarantee, not the running sum"
 
