@@ -51,7 +51,7 @@ TRAINING: Mapping[str, Any] = {
 }
 OPEN: Mapping[str, Any] = {"defence": "none"}
 DEFENDED: Mapping[str, Any] = {"defence": "dpsgd", "epsilon": 8.0, "noise-seed": 3}
-GIVE_UP_SECONDS = 240.0
+GIVE_UP_SECONDS = 900.0
 
 
 def shards(clients: int = 3) -> Shards:

@@ -28,7 +28,7 @@ class Installation:
 
     def run(self, job: Path) -> None:
         number = self.console.submit(job)
-        ends = time.monotonic() + 240
+        ends = time.monotonic() + 900
         while not self.console.ended(number):
             for child in self.children:
                 child.watch()
@@ -61,7 +61,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     try:
         for child in children:
             child.watch()
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + 600
         while len(console.connected()) < 3:
             assert time.monotonic() < ends
             time.sleep(0.5)

@@ -11,7 +11,7 @@ from typing import Any
 from fedkge.deploy.provision import COORDINATOR
 from fedkge.errors import UnavailableError
 
-CONNECT_SECONDS = 90.0
+CONNECT_SECONDS = 300.0
 TRY_SECONDS = 10.0
 
 
