@@ -144,8 +144,8 @@ def test_counts_under_other_numbers_are_the_same_counts() -> None:
 
 
 def test_two_names_that_were_one_have_the_same_counts() -> None:
-    triples = np.array([[0, 0, 1], [2, 0, 1]], np.int32)
-    drawn = ReleasedCounts.draw(triples, 3, 1, CountPlan(0.01, 0.01, 1), NoiseSource.research(4))
+    profile = NoisyCounts(6, 1.0, 1, keys=np.array([1, 3, 5]), values=np.array([2, 1, 1]))
+    drawn = ReleasedCounts(3, 1, profile, np.zeros(3, np.int32), 1, profile)
     doubled = drawn.renumbered(np.array([0, 1, 1, 2]), np.array([0]))
     assert dict(zip(doubled.profile.keys.tolist(), doubled.profile.values.tolist(), strict=True)) == {
         1: 2,
