@@ -96,13 +96,13 @@ FLIPS: dict[str, tuple[str, str, Change]] = {
         all_of(*(struck(name, 0.9, defences=FLAMES + ADAPTIVE, rounds=(20,)) for name in ("si", "cip", "cia"))),
     ),
     "baseline-lowest": (
+        "cannot be tested",
         "holds",
-        "does not hold",
-        all_of(*(struck(name, 0.9, defences=("dpsgd",), rounds=(20,)) for name in ("si", "cip", "cia"))),
+        all_of(*(struck(name, 0.9, defences=FLAMES + ADAPTIVE, rounds=(20,)) for name in ("si", "cip", "cia"))),
     ),
-    "adp-resists-cia": ("does not hold", "holds", struck("cia", 0.8, models=DISTANCE, defences=FLAMES)),
+    "adp-resists-cia": ("cannot be tested", "holds", struck("cia", 0.8, models=DISTANCE, defences=FLAMES)),
     "flames-resists-passive": (
-        "does not hold",
+        "cannot be tested",
         "holds",
         all_of(*(struck(name, 0.8, models=DISTANCE, defences=ADAPTIVE) for name in ("si", "cip"))),
     ),
@@ -115,7 +115,7 @@ FLIPS: dict[str, tuple[str, str, Change]] = {
     "adaptive-noise": ("holds", "does not hold", ranks(0.01, "sound", "dp-flames-adaptive")),
     "better-tradeoff": ("holds", "does not hold", ranks(0.9, "published", "dpsgd")),
     "flames-defends-better": (
-        "does not hold",
+        "cannot be tested",
         "holds",
         all_of(*(struck(name, 0.9, models=DISTANCE, defences=ADAPTIVE) for name in ("si", "cip", "cia"))),
     ),
@@ -147,6 +147,34 @@ def test_an_answer_follows_its_numbers(name: str) -> None:
 def test_without_cells_a_computed_answer_waits(rule: object) -> None:
     found = {claim.name: claim for claim in gather(FULL, {}).claims}
     assert found[rule.name].answer == "not run yet"  # type: ignore[attr-defined]
+
+
+BETTER = ("baseline-lowest", "adp-resists-cia", "flames-resists-passive", "flames-defends-better")
+
+
+def test_a_defence_that_is_worse_is_not_called_better() -> None:
+    def struck_all(f1: float, defences: tuple[str, ...]) -> Change:
+        return all_of(*(struck(name, f1, defences=defences) for name in ("si", "cip", "cia")))
+
+    found = claims(all_of(struck_all(0.9, ("dpsgd", *ADAPTIVE)), struck_all(0.7, FLAMES)))
+    assert {name: found[name].answer for name in BETTER[:2]} == dict.fromkeys(BETTER[:2], "does not hold")
+    found = claims(all_of(struck_all(0.7, ADAPTIVE), struck_all(0.9, FLAMES)))
+    assert {name: found[name].answer for name in BETTER[2:]} == dict.fromkeys(BETTER[2:], "does not hold")
+
+
+def test_a_peak_at_the_beginning_is_not_looked_for_later() -> None:
+    def late(cell: Cell) -> Cell:
+        entries = (one for one in cell.attacks if not one["attack"].startswith("cia") or one["round"] > 5)
+        return replace(cell, attacks=tuple(entries))
+
+    found = claims(lambda cells: {key: late(cell) for key, cell in cells.items()})["cia-peaks-early"]
+    assert (found.answer, found.brief) == ("cannot be tested", "CIA was first played at round 10")
+
+
+def test_an_undefended_mrr_below_the_paper_waits_for_the_other_column() -> None:
+    low = ranks(0.2, "published", "none")(grid())
+    cells = {key: cell for key, cell in low.items() if (key.column, key.defence) != ("sound", "none")}
+    assert {claim.name: claim for claim in gather(FULL, cells).claims}["undefended-mrr"].answer == "not run yet"
 
 
 def test_a_data_set_that_is_not_complete_is_left_out_and_named() -> None:

@@ -227,7 +227,22 @@ def _counting(document: Reproduction, data: str, column: Column) -> list[tuple[s
     return found
 
 
-def _budgets(line: Sequence[Trade]) -> list[tuple[tuple[float, float], str]]:
+Label: TypeAlias = tuple[tuple[float, float], str]
+APART = (0.25, 0.08)
+"""Of the width and height: labels that are nearer than both would cover each other."""
+
+
+def _apart(labels: Sequence[Label], width: tuple[float, float], height: tuple[float, float]) -> list[Label]:
+    """The labels with room around them; of a heap none, the table below has its numbers."""
+    spans = (APART[0] * (width[1] - width[0]), APART[1] * (height[1] - height[0]))
+
+    def covered(one: Label, other: Label) -> bool:
+        return one is not other and all(abs(one[0][side] - other[0][side]) < spans[side] for side in (0, 1))
+
+    return [one for one in labels if not any(covered(one, other) for other in labels)]
+
+
+def _budgets(line: Sequence[Trade]) -> list[Label]:
     """Where the line begins and ends, and with which budgets; several budgets may show the same model."""
     spots: dict[tuple[float, float], list[float]] = {}
     for point in line:
@@ -239,6 +254,7 @@ def _budgets(line: Sequence[Trade]) -> list[tuple[tuple[float, float], str]]:
 
 def _trade(name: str, column: Column, points: Sequence[Trade], counting: Sequence[tuple[str, float]]) -> Panel:
     def paint(axes: Axes) -> None:
+        labels: list[Label] = []
         for control, value in counting:
             axes.axvline(value, color=LIMIT, linestyle=DASHED if "epsilon" in control else "-", linewidth=1.1)
         for defence, (color, mark) in DEFENDED.items():
@@ -246,13 +262,14 @@ def _trade(name: str, column: Column, points: Sequence[Trade], counting: Sequenc
             axes.plot(
                 [p.mrr for p in line], [p.decrease for p in line], color=color, marker=mark, markersize=5, linewidth=0.7
             )
-            for spot, text in _budgets(line):
-                axes.annotate(text, spot, (4, 4), textcoords="offset points")
+            labels += _budgets(line)
         for point in points:
             if point.defence == UNDEFENDED:
                 axes.plot([point.mrr], [point.decrease], color=INK, marker="*", markersize=10, linestyle="none")
         axes.margins(0.12)
         axes.set_xlim(left=0)
+        for spot, text in _apart(labels, axes.get_xlim(), axes.get_ylim()):
+            axes.annotate(text, spot, (4, 4), textcoords="offset points")
 
     said = "; ".join(
         f"{defence_name(p.defence, p.epsilon)}: MRR {short(p.mrr)}, decrease {short(p.decrease)}" for p in points

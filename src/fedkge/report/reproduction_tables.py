@@ -59,7 +59,7 @@ def _attack(row: AttackRow) -> list[str]:
     return [
         _linked(name, row.file),
         paper,
-        _form(row.printed),
+        _form(row.printed) if row.printed else "",
         _form(row.best),
         f"{short(row.last.calibrated_f1)} `{row.last.attack}`",
         f"{short(row.last.auc.value)} [{short(row.last.auc.low)}, {short(row.last.auc.high)}]",

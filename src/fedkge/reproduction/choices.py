@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fedkge.configuration import Configuration
-from fedkge.report.numbers import short, small
+from fedkge.report.numbers import short
 from fedkge.reproduction.cells import Key
 from fedkge.reproduction.claims import Facts
 from fedkge.reproduction.names import data_name, listed, model_name
@@ -84,7 +84,8 @@ def _utility_choices(settings: Settings, facts: Facts) -> tuple[str, ...]:
         "defence pays for relations too, and for every step. The same number is not the same promise.",
     ]
     if flames := _federation(settings, "dp-flames"):
-        said.append(f"The failure probability of the test is not printed: {small(flames.test_failure)}.")
+        failure = f"{flames.test_failure:.0e}".replace("e-0", "e-")
+        said.append(f"The failure probability of the test is not printed: {failure}.")
     if _federation(settings, "dp-flames-untested"):
         said.append(
             "“Half the tests pass” is not in the paper: it shows what the selection would do if its test let steps "

@@ -117,7 +117,7 @@ def judged(votes: Sequence[Vote], unit: str, *, share: float = 1.0, note: str = 
     numbers = "; ".join(vote.numbers for vote in shown[:SHOWN])
     so_far = f"{len(agreeing)} of {len(counted)} {unit}" + (f", {missing} not run" if missing else "")
     left_out = f" Not complete, and left out: {', '.join(sorted(waiting))}." if complete and waiting else ""
-    where = f"{'so far in' if missing else 'in'} {so_far}"
+    where = f"so far {so_far}" if missing else so_far
     reason = f"{where[0].upper()}{where[1:]}: {numbers}{more}. {note}".strip() + left_out
     return Finding(answer, reason, where)
 

@@ -16,6 +16,7 @@ CLOSE = 0.02
 """F1 that differ by less are called the same: about the standard error with 1,000 targets."""
 GOOD, CLEAR = 0.75, 0.05
 TABLE = "table-attacks"
+BACKWARDS = "An AUC far below .5 has members on the side that the printed rule calls non-members."
 THREE = ("si", "cip", "cia")
 
 
@@ -115,7 +116,7 @@ def printed_numbers(facts: Facts) -> Finding:
 def passive_around(facts: Facts) -> Finding:
     """CIP has an F1 of about .8 on all four models."""
     votes = _on_points(facts, "cip", "best", lambda point: (point.best_f1 >= GOOD, short(point.best_f1)))
-    return judged(votes, "federations", note="Around .8 is read as at least .75; guessing gives .667.")
+    return judged(votes, "federations", note="About .8 is read as at least .75; guessing gives .667.")
 
 
 def _active_against_passive(facts: Facts, models: tuple[str, ...], better: bool) -> list[Vote]:
@@ -145,7 +146,7 @@ def active_bilinear(facts: Facts) -> Finding:
 def insensitive(facts: Facts) -> Finding:
     """Nothing is seen by CIA on bilinear models."""
     votes = _on_points(facts, "cia", "last", lambda point: (not _above_chance(point), _auc(point)), BILINEAR)
-    note = "Insensitive would be an AUC of .5; the tail is scaled, as the authors' code does for these models."
+    note = "Not to react would be an AUC of .5; the tail is scaled, as the authors' code does for these models."
     return judged(votes, "federations", note=note)
 
 
@@ -184,12 +185,13 @@ def clusters(facts: Facts) -> Finding:
 
 def score_ratio(facts: Facts) -> Finding:
     """CIP as printed, by the ratio of two scores."""
-    return _printed_form("cip", facts, "The ratio changes its sign as scores do, and turns round during training.")
+    note = "The ratio changes its sign as scores do, and turns round during training."
+    return _printed_form("cip", facts, f"{note} {BACKWARDS}")
 
 
 def reversal_ratio(facts: Facts) -> Finding:
     """CIA as printed, by the ratio of two scores."""
-    return _printed_form("cia", facts, "")
+    return _printed_form("cia", facts, BACKWARDS)
 
 
 ATTACKS = (
@@ -263,7 +265,7 @@ ATTACKS = (
     Rule(
         "si-only-distance",
         "Section 5.2",
-        "SI needs a distance model: TransE or RotatE",
+        "SI works on distance models alone (TransE, RotatE)",
         TABLE,
         server_only_distance,
     ),

@@ -60,7 +60,7 @@ def reduced(facts: Facts) -> Finding:
         f"{short(after)}, by {short(before - after)} in place of {short(fall)}. "
         f"{short(printed[1])} lies below the {short(FLOOR)} of calling every target a member, which a threshold "
         "chosen on the targets always reaches.",
-        f"from {short(before)} to {short(after)}",
+        f"{'so far ' if missing else ''}from {short(before)} to {short(after)}",
     )
 
 
@@ -76,9 +76,27 @@ def effective(facts: Facts) -> Finding:
     return judged(votes, "cells", share=0.75, note=note)
 
 
+def guessing(*f1: float) -> bool:
+    """Whether no attack is clearly above calling every target a member."""
+    return max(f1) <= FLOOR + SAME
+
+
+def unless_level(votes: list[Vote], level: int, *, share: float) -> Finding:
+    """Judge which of two defences is better; where attacks only guess against both there is nothing to compare."""
+    left_out = f"{level} places are left out: there the attacks only guess ({short(FLOOR)}) against either defence."
+    if not level or any(vote.agrees is not None for vote in votes):
+        return judged(votes, "places", share=share, note=left_out if level else "")
+    reason = (
+        f"{'So far' if votes else 'In'} all {level} places the attacks only guess ({short(FLOOR)}) against either "
+        "defence, so that neither is seen to be better."
+    )
+    brief = f"{'so far ' if votes else ''}the attacks only guess against either"
+    return Finding("not run yet" if votes else "cannot be tested", reason, brief)
+
+
 def baseline_lowest(facts: Facts) -> Finding:
     """DPSGD has the lowest F1 of the three defences, usually."""
-    votes = waiting(facts, "published", BASELINE)
+    votes, level = waiting(facts, "published", BASELINE), 0
     for cell in _cells(facts, "published", BASELINE):
         own = _means(facts, cell)
         others = [
@@ -90,44 +108,58 @@ def baseline_lowest(facts: Facts) -> Finding:
             votes.append(Vote(None, _place(cell), model_name(cell.model)))
             continue
         least, name = min(found)
+        if guessing(own[1], least):
+            level += 1
+            continue
         said = f"{model_name(cell.model)}, ε {cell.epsilon:g}: {short(own[1])}, {DEFENCES[name]} {short(least)}"
         votes.append(Vote(own[1] <= least + SAME / 2, said, model_name(cell.model)))
-    return judged(votes, "places", share=0.51)
+    return unless_level(votes, level, share=0.51)
 
 
 def _compared(
-    facts: Facts, models: tuple[str, ...], families: tuple[str, ...], decide: Callable[[float, float], bool]
-) -> list[Vote]:
-    """F1 under DP-FLames and under DP-FLames-Adp, attack by attack, at every budget."""
+    facts: Facts,
+    models: tuple[str, ...],
+    families: tuple[str, ...],
+    decide: Callable[[float, float], bool],
+    same: bool = False,
+) -> tuple[list[Vote], int]:
+    """F1 under DP-FLames and under DP-FLames-Adp, attack by attack, at every budget; how often both leave guessing.
+
+    Where that is so there is no vote, unless being the `same` is what is asked.
+    """
     missing = waiting(facts, "published", FLAMES, ADAPTIVE)
-    votes = [vote for vote in missing if vote.group in {model_name(model) for model in models}]
+    votes, level = [vote for vote in missing if vote.group in {model_name(model) for model in models}], 0
     for cell in _cells(facts, "published", FLAMES):
         for family in families if cell.model in models else ():
             one = facts.defence.at(cell.data, cell.model, "published", FLAMES, cell.epsilon, family)
             other = facts.defence.at(cell.data, cell.model, "published", ADAPTIVE, cell.epsilon, family)
             if one and other and one.f1 is not None and other.f1 is not None:
+                if not same and guessing(one.f1, other.f1):
+                    level += 1
+                    continue
                 place = f"{FAMILIES[family]}, {model_name(cell.model)}, ε {cell.epsilon:g}"
                 said = f"{place}: DP-FLames {short(one.f1)}, Adp {short(other.f1)}"
                 votes.append(Vote(decide(one.f1, other.f1), said, model_name(cell.model)))
-    return votes
+    return votes, level
 
 
 def adaptive_resists_active(facts: Facts) -> Finding:
     """Adp has the lower F1 of CIA on distance models."""
-    votes = _compared(facts, DISTANCE, ("cia",), lambda fixed, adaptive: adaptive < fixed - SAME / 2)
-    return judged(votes, "places", share=0.75)
+    votes, level = _compared(facts, DISTANCE, ("cia",), lambda fixed, adaptive: adaptive < fixed - SAME / 2)
+    return unless_level(votes, level, share=0.75)
 
 
 def fixed_resists_passive(facts: Facts) -> Finding:
     """DP-FLames has the lower F1 of CIP and SI on distance models."""
-    votes = _compared(facts, DISTANCE, ("cip", "si"), lambda fixed, adaptive: fixed < adaptive - SAME / 2)
-    return judged(votes, "places", share=0.75)
+    votes, level = _compared(facts, DISTANCE, ("cip", "si"), lambda fixed, adaptive: fixed < adaptive - SAME / 2)
+    return unless_level(votes, level, share=0.75)
 
 
 def comparable(facts: Facts) -> Finding:
     """Both are alike on bilinear models."""
-    votes = _compared(facts, BILINEAR, ("cip", "cia", "si"), lambda fixed, adaptive: abs(fixed - adaptive) <= CLEAR)
-    return judged(votes, "places", share=0.75, note="Comparable is read as within .05.")
+    both = ("cip", "cia", "si")
+    votes, _ = _compared(facts, BILINEAR, both, lambda fixed, adaptive: abs(fixed - adaptive) <= CLEAR, same=True)
+    return judged(votes, "places", share=0.75, note="About equally is read as within .05 of F1.")
 
 
 def enough(facts: Facts) -> Finding:
@@ -166,11 +198,13 @@ def test_passes(facts: Facts) -> Finding:
     }
     if not runs:
         return NOT_RUN
+    federations = "one federation" if len(runs) == 1 else f"{len(runs)} federations"
     made, passed = (sum(cell.tests[name] for cell in runs.values()) for name in ("made", "passed"))
     return Finding(
         "holds" if passed >= 0.01 * made else "does not hold",
-        f"The test passed in {passed:,} of {made:,} steps of {len(runs)} federations. With parameters as printed "
-        "(batch 64, sigma_p 1) a pass needs a Gaussian beyond four deviations, and a step that fails trains nothing.",
+        f"The test passed in {passed:,} of {made:,} steps of {federations}. With "
+        "parameters as printed (batch 64, sigma_p 1) a pass needs a Gaussian beyond four deviations, and a step that "
+        "fails trains nothing. The paper names failing tests as the weak spot itself.",
         f"it passed in {passed:,} of {made:,} steps",
     )
 
@@ -179,14 +213,14 @@ DEFENCE = (
     Rule(
         "from-831-to-594",
         "Abstract",
-        "under the defence the attacks' success falls from .831 to .594 in the mean",
+        "under the defence the attacks' success falls from .831 to .594 on average",
         FIGURE,
         reduced,
     ),
     Rule(
         "test-may-fail",
         "Section 4.2",
-        "a step's test may fail; if it does not, the step's active rows are released",
+        "some steps fail their test; the others go on with the rows that it releases",
         "table-utility",
         test_passes,
     ),
@@ -221,7 +255,7 @@ DEFENCE = (
     Rule(
         "flames-resists-passive",
         "Section 5.3",
-        "against CIP and SI DP-FLames defends better than DP-FLames-Adp",
+        "against CIP and SI, DP-FLames defends better than DP-FLames-Adp",
         FIGURE,
         fixed_resists_passive,
     ),

@@ -54,8 +54,21 @@ def active_peaks_early(facts: Facts) -> Finding:
         return untested(
             f"CIA was played at one round alone here ({_course(played[0])}).", "CIA was played at one round"
         )
+    if played and not any(_from_the_start(facts, one) for one in played):
+        courses = "; ".join(map(_course, played[:2]))
+        return untested(
+            "CIA trains on forks of the federation and is played at few rounds, none of them at the beginning, where "
+            f"the other attacks start. From there on: {courses}.",
+            f"CIA was first played at round {min(one.rounds[0] for one in played)}",
+        )
     votes = _over_rounds(facts, ("cia",), 2, lambda f1: max(f1) == f1[0] > f1[-1] + CLOSE / 2)
     return judged(votes, "curves", note="CIA trains on forks of the federation and is played at few rounds.")
+
+
+def _from_the_start(facts: Facts, one: Series) -> bool:
+    """Whether it was played as early as any attack on the same federation."""
+    others = [other.rounds[0] for other in facts.rounds.series if (other.data, other.model) == (one.data, one.model)]
+    return one.rounds[0] == min(others)
 
 
 def dynamic(facts: Facts) -> Finding:

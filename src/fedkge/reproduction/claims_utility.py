@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 
 from fedkge.report.numbers import short
@@ -13,8 +12,20 @@ from fedkge.reproduction.table_utility import UtilityRow
 BASELINE, FLAMES, ADAPTIVE = "dpsgd", "dp-flames", "dp-flames-adaptive"
 UNDEFENDED, RECOMMENDED = "none", "recommended"
 TABLE = "table-utility"
+MARGIN = "A difference of MRR up to .01 counts as none."
+ALIKE = 0.01
+"""MRRs that differ by less are called the same: one seed, and models that rank near nothing."""
 SHARP, NEAR = 0.5, 0.8
 """A sharp drop leaves less than half of the undefended MRR, a modest one at least four fifths."""
+
+
+def better(own: float, other: float) -> bool:
+    """Whether one MRR is more than another, beyond what a seed changes.
+
+    >>> better(0.104, 0.083), better(0.074, 0.068)
+    (True, False)
+    """
+    return own > other + ALIKE
 
 
 def _published(row: UtilityRow | None) -> float | None:
@@ -59,52 +70,53 @@ def _too_small(row: UtilityRow | None) -> bool:
 
 def undefended(facts: Facts) -> Finding:
     """The paper's undefended MRRs are reached, ranked as it does."""
-    votes = [
-        Vote(
-            None if one.ours is None else one.ours >= one.paper,
-            f"{model_name(one.model)} on {data_name(one.data)}: {short(one.ours)} (paper {short(one.paper)})",
-            data_name(one.data),
-        )
-        for one in facts.utility.reached
-        if not one.defended
-    ]
+    votes = []
+    for one in facts.utility.reached:
+        row = facts.utility.row(one.data, one.model, UNDEFENDED, 0.0)
+        if one.defended or not row:
+            continue
+        reached = one.ours >= one.paper if one.ours is not None else None
+        if not reached and not row.sound and "sound" not in row.absent:
+            reached = None  # the other column may reach it yet
+        place = f"{model_name(one.model)} on {data_name(one.data)}"
+        votes.append(Vote(reached, f"{place}: {short(one.ours)} (paper {short(one.paper)})", data_name(one.data)))
     return judged(votes, "federations", note="Tails alone, names that were trained on, the better of both columns.")
 
 
 def baseline_drops(facts: Facts) -> Finding:
     """DPSGD leaves less than half."""
     votes = _votes(facts, (BASELINE, UNDEFENDED), lambda own, other: own < SHARP * other)
-    return judged(votes, "cells", share=0.75, note="Sharp is read as more than half lost.")
+    return judged(votes, "cells", share=0.75, note="Most is read as more than half.")
 
 
 def flames_above_baseline(facts: Facts) -> Finding:
     """DP-FLames ranks better than DPSGD."""
-    note = "Where the test passes no step, DP-FLames trains relations and negatives alone."
-    return judged(_votes(facts, (FLAMES, BASELINE), operator.gt), "cells", share=0.75, note=note)
+    note = f"Where the test passes no step, DP-FLames trains relations and negatives alone. {MARGIN}"
+    return judged(_votes(facts, (FLAMES, BASELINE), better), "cells", share=0.75, note=note)
 
 
 def flames_not_enough(facts: Facts) -> Finding:
     """DP-FLames stays well below the undefended model."""
     votes = _votes(facts, (FLAMES, UNDEFENDED), lambda own, other: own < NEAR * other)
-    return judged(votes, "cells", share=0.75, note="Good enough would be four fifths of the undefended MRR.")
+    return judged(votes, "cells", share=0.75, note="Well enough would be four fifths of the undefended MRR.")
 
 
 def adaptive_best(facts: Facts) -> Finding:
     """Adp has a higher MRR than either of the others."""
-    votes = [vote for name in (BASELINE, FLAMES) for vote in _votes(facts, (ADAPTIVE, name), operator.gt)]
-    return judged(votes, "comparisons", share=0.75, note="Against the baseline, then against DP-FLames.")
+    votes = [vote for name in (BASELINE, FLAMES) for vote in _votes(facts, (ADAPTIVE, name), better)]
+    return judged(votes, "comparisons", share=0.75, note=f"Against the baseline, then against DP-FLames. {MARGIN}")
 
 
 def adaptive_near(facts: Facts) -> Finding:
     """Adp keeps four fifths of the undefended MRR in most cells."""
     votes = _votes(facts, (ADAPTIVE, UNDEFENDED), lambda own, other: own >= NEAR * other)
-    return judged(votes, "cells", share=0.51, note="Close is read as four fifths.")
+    return judged(votes, "cells", share=0.51, note="Near is read as four fifths.")
 
 
 def adaptive_always(facts: Facts) -> Finding:
     """Adp ranks better than DP-FLames everywhere."""
     note = "Not in the paper's own table: DistMult on FB15k-237 (.273, .288), ComplEx on NELL-995 (.357, .375), ε 32."
-    return judged(_votes(facts, (ADAPTIVE, FLAMES), operator.gt), "cells", note=note)
+    return judged(_votes(facts, (ADAPTIVE, FLAMES), better), "cells", note=note)
 
 
 def modest(facts: Facts) -> Finding:
@@ -112,19 +124,19 @@ def modest(facts: Facts) -> Finding:
     counting = {one.data: one.published.mrr for one in facts.utility.controls if one.published and "ep" in one.name}
     votes = _votes(facts, (ADAPTIVE, UNDEFENDED), lambda own, other: own >= NEAR * other)
     beside = ", ".join(f"{short(value)} on {data_name(data)}" for data, value in counting.items())
-    note = "Modest is read as a fifth at most; tails alone, as published."
+    note = "Little is read as a fifth at most; tails alone, as published."
     return judged(votes, "cells", share=0.75, note=f"{note} Counting with ε 1 has {beside}." if beside else note)
 
 
 def sparsity_helps(facts: Facts) -> Finding:
     """Sound: choosing rows against noising all of them, at the same epsilon."""
-    note = "Both made sound, both sides ranked: rows chosen by noisy counts against dense noise."
-    return judged(_votes(facts, (FLAMES, BASELINE), operator.gt, _sound), "cells", share=0.75, note=note)
+    note = f"Both made sound, both sides ranked: rows chosen by noisy counts against dense noise. {MARGIN}"
+    return judged(_votes(facts, (FLAMES, BASELINE), better, _sound), "cells", share=0.75, note=note)
 
 
 def root_cause(facts: Facts) -> Finding:
     """Sound: choosing rows against dense noise with large batches."""
-    votes = _votes(facts, (FLAMES, RECOMMENDED), operator.gt, _sound)
+    votes = _votes(facts, (FLAMES, RECOMMENDED), better, _sound)
     note = (
         "Rows chosen, against dense noise on every row of the same model with large batches (recommended), at equal ε."
     )

@@ -121,7 +121,7 @@ def _rounds(facts: Facts) -> tuple[str, ...]:
             top = max(range(len(one.rounds)), key=lambda place: one.best_f1[place])
             said = f"{FAMILIES[one.family]} {short(one.best_f1[top])} (round {one.rounds[top]})"
             best.setdefault(one.model, []).append(said)
-    return tuple(f"{model_name(model)}: highest F1 of {', '.join(said)}." for model, said in best.items())
+    return tuple(f"{model_name(model)}: highest F1: {', '.join(said)}." for model, said in best.items())
 
 
 def _defence(facts: Facts) -> tuple[str, ...]:
@@ -144,7 +144,11 @@ def _defence(facts: Facts) -> tuple[str, ...]:
 
 def _tradeoff(facts: Facts) -> tuple[str, ...]:
     defended = [point for point in facts.tradeoff.points if point.epsilon]
-    said = [f"{len(defended)} defended points; right is useful, up is private."] if defended else []
+    said = (
+        [f"{len(defended)} defended points; further right ranks better, further up takes more from the attacks."]
+        if defended
+        else []
+    )
     for one in facts.tradeoff.controls:
         own = [point for point in defended if (point.data, point.column) == (one.data, "sound")]
         if own and one.sound and one.name == PRIVATE_POPULARITY:
