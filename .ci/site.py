@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = "reproduction/index.html"
+PAGE = "reproduction/reproduction.html"
 
 
 def on_post_build(config: Any) -> None:

@@ -44,10 +44,10 @@ def test_everything_is_measured_once_and_the_page_is_complete(folder: Path) -> N
     assert {cell.command for cell in cells.values()} == {"fedkge reproduce all --json --workers 2"}
     head = json.loads((folder / "results" / "reproduction.json").read_text())["head"]
     assert (head["there"], head["wanted"]) == (len(cells), len(cells))
-    assert (folder / "results" / "index.html").read_text().endswith("</html>")
+    assert (folder / "results" / "reproduction.html").read_text().endswith("</html>")
     again = call(folder, "all")
     assert "0 federations are left" in again.stderr
-    assert "index.html" in again.stdout
+    assert "reproduction.html" in again.stdout
     assert not list((folder / "runs" / "reproduction").glob("*"))
 
 

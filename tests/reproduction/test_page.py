@@ -88,7 +88,7 @@ def test_the_page_holds_no_script_and_links_only_to_its_own_folder() -> None:
     assert not {"script", "link", "iframe", "img", "object", "form"} & {tag for tag, _ in reader.tags}
     assert [tag for tag, facts in reader.tags for key in facts if key.startswith("on")] == []
     links = {str(facts["href"]) for tag, facts in reader.tags if tag == "a"}
-    assert all(re.fullmatch(r"#[\w-]+|cells/[\w.-]+\.json|reproduction\.(json|md)", link) for link in links)
+    assert all(re.fullmatch(r"#[\w-]+|cells/[\w.-]+\.json|reproduction\.json|index\.md", link) for link in links)
     assert "default-src 'none'" in page("whole").replace("&#39;", "'")
 
 
@@ -140,12 +140,12 @@ def test_everything_is_written_and_every_link_of_the_markdown_leads_somewhere(tm
     for cell in cells.values():
         cell.write(tmp_path)
     paths = write_reproduction(gather_reproduction(QUICK, tmp_path), tmp_path)
-    assert {"index.html", "reproduction.md", "reproduction.json"} <= {path.name for path in paths}
+    assert {"reproduction.html", "index.md", "reproduction.json"} <= {path.name for path in paths}
     assert all(path.stat().st_size > 100 for path in paths)
-    text = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    text = (tmp_path / "index.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (tmp_path / target).exists(), target
-    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    html = (tmp_path / "reproduction.html").read_text(encoding="utf-8")
     for target in re.findall(r'href="(cells/[^"]+)"', html):
         assert (tmp_path / target).exists(), target
 
@@ -162,10 +162,12 @@ def test_the_documentation_builds_with_the_reproduction_and_every_link_leads_som
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    for page in (folder / "index.html", *(tmp_path / "site" / "reproduction").glob("*.html")):
+    for page in (folder / "reproduction.html", *(tmp_path / "site" / "reproduction").glob("*.html")):
         for link in re.findall(r'href="([^"#:]+)["#]', page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), (page, link)
-    assert "fedkge reproduction" in (tmp_path / "site" / "reproduction" / "index.html").read_text(encoding="utf-8")
+    assert "fedkge reproduction" in (tmp_path / "site" / "reproduction" / "reproduction.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_markdown_tables_have_as_many_columns_in_every_row() -> None:
@@ -182,7 +184,7 @@ def test_files_of_the_repository_are_linked_from_inside_it_alone(tmp_path: Path)
     document, figures = made("half")
     inside = render_reproduction(document, Links("benchmarks/results"), figures)
     assert 'href="../../docs/proofs/published.md"' in inside
-    assert ".md" not in " ".join(re.findall(r'href="([^"]*)"', page("half"))).replace("reproduction.md", "")
+    assert ".md" not in " ".join(re.findall(r'href="([^"]*)"', page("half"))).replace("index.md", "")
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +201,7 @@ def browser() -> Iterator[Any]:
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_the_page_in_chromium(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
-    path = tmp_path / "index.html"
+    path = tmp_path / "reproduction.html"
     path.write_text(page("half"), encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     view = context.new_page()

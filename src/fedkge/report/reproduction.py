@@ -22,7 +22,7 @@ from fedkge.reproduction.settings import Settings
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-PAGE, TEXT, NUMBERS = "index.html", "reproduction.md", "reproduction.json"
+PAGE, TEXT, NUMBERS = "reproduction.html", "index.md", "reproduction.json"
 TONES = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open", "not run yet": "open"}
 
 

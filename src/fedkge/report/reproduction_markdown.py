@@ -52,7 +52,7 @@ def _head(document: Reproduction) -> list[str]:
         "# The paper reproduced",
         "",
         "Made by `fedkge reproduce`; do not edit. The paper is “Quantifying and Defending against Privacy Threats on "
-        "Federated Knowledge Graph Embedding” (WWW 2023). The same [as one page](index.html), with all "
+        "Federated Knowledge Graph Embedding” (WWW 2023). The same [as one page](reproduction.html), with all "
         "numbers, and [as JSON](reproduction.json).",
         "",
     ]
