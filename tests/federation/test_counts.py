@@ -11,7 +11,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import check_defence
-from fedkge.federation.messages import Fit, Upload
+from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.mechanisms.events import Geometric
 from fedkge.runs import open_run, resume, start
@@ -37,17 +37,33 @@ def test_counts_are_paid_in_the_first_round_before_they_are_drawn(shards, monkey
 
     def draw(*_):
         paid.extend(prices(ledger))
-        raise MemoryError
+        raise KeyboardInterrupt  # somebody stopped the site: nobody hears of it
 
     with monkeypatch.context() as patched:
         patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", draw)
-        with pytest.raises(MemoryError):
+        with pytest.raises(KeyboardInterrupt):
             client.handle(Fit(1, rows_of(client)))
     assert (paid, client.counts) == ([2], None)
     for number in (1, 2, 3):
         client.handle(Fit(number, rows_of(client)))
     assert prices(ledger) == [2, 0, 0], "the first round had not left, so it was not paid twice"
     assert client.counts is not None
+
+
+def test_counts_whose_round_failed_are_paid_again_or_not_drawn_again(shards, monkeypatch):
+    """The server hears that a round failed, so it counts as released; here the budget does not cover a second one."""
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], counted(), ledger)
+
+    def draw(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", draw)
+        with pytest.raises(MemoryError):
+            client.handle(Fit(1, rows_of(client)))
+    assert isinstance(client.handle(Fit(1, rows_of(client))), Goodbye)
+    assert (prices(ledger), client.counts) == ([2], None)
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
