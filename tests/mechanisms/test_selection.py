@@ -25,7 +25,14 @@ from fedkge.mechanisms import (
     Selected,
     Touched,
 )
-from fedkge.mechanisms.events import Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.mechanisms.events import (
+    Gaussian,
+    PublishedGaussian,
+    PublishedTest,
+    SampledGaussian,
+    SampledPair,
+    SampledTest,
+)
 from fedkge.mechanisms.fest import degrees
 from fedkge.mechanisms.selection import rows_outside
 from fedkge.registry import look_up
@@ -202,7 +209,7 @@ def test_every_selection_has_its_event_and_its_label() -> None:
         "fest": SampledGaussian(0.1, 1.0),
         "ptr": SampledTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6),
         "ptr-published": PublishedTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6, passed=1.0),
-        "dense-published": SampledGaussian(0.1, 1.0),
+        "dense-published": PublishedGaussian(0.1, 1.0),
     }
     assert [name for name, selection in SELECTIONS.items() if not selection.is_private] == [
         "ptr-published",

@@ -27,6 +27,7 @@ from fedkge.mechanisms.events import (
     Event,
     Gaussian,
     Geometric,
+    PublishedGaussian,
     PublishedTest,
     SampledGaussian,
     SampledPair,
@@ -77,7 +78,7 @@ class PLDAccountant:
         if not counted:
             return 0.0
         left = check_delta(delta) - failure_mass(charges)
-        if left <= 0 or any(isinstance(charge.event, PublishedTest) for charge in counted):
+        if left <= 0 or any(isinstance(charge.event, PublishedTest | PublishedGaussian) for charge in counted):
             return math.inf
         # Where the library bounds tails by moments, those of high orders may overflow to infinity: it takes the least.
         with _LOCK, np.errstate(over="ignore"):

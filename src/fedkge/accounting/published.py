@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from fedkge.accounting.accountants import check_delta, merged
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, PublishedTest, SampledGaussian, SampledTest
+from fedkge.mechanisms.events import Charge, PublishedGaussian, PublishedTest, SampledGaussian, SampledTest
 
 MOST_ORDER = 256
-Known = SampledGaussian | SampledTest | PublishedTest
+Known = SampledGaussian | PublishedGaussian | SampledTest | PublishedTest
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PublishedAccountant:
             event = _known(charge)
             passed = event.passed if isinstance(event, PublishedTest) else 1.0
             step = passed * gradient_term(event.rate, _noise(event), order)
-            if not isinstance(event, SampledGaussian):
+            if not isinstance(event, SampledGaussian | PublishedGaussian):
                 step += selection_term(event.rate, event.gap, event.test, order)
             total += charge.steps * step
         return total
@@ -107,11 +107,11 @@ def selection_term(rate: float, gap: float, test: float, order: int) -> float:
 
 
 def _noise(event: Known) -> float:
-    return event.multiplier if isinstance(event, SampledGaussian) else event.gradient
+    return event.multiplier if isinstance(event, SampledGaussian | PublishedGaussian) else event.gradient
 
 
 def _known(charge: Charge) -> Known:
-    if isinstance(charge.event, SampledGaussian | SampledTest | PublishedTest):
+    if isinstance(charge.event, SampledGaussian | PublishedGaussian | SampledTest | PublishedTest):
         return charge.event
     raise ConfigurationError(
         f"the paper prints no formula for {type(charge.event).__name__}; expected a sampled Gaussian or a test, "

@@ -27,6 +27,7 @@ from fedkge.mechanisms.events import (
     Event,
     Gaussian,
     Geometric,
+    PublishedGaussian,
     PublishedTest,
     SampledGaussian,
     SampledPair,
@@ -81,7 +82,7 @@ def total_curve(charges: Sequence[Charge]) -> Curve:
 @lru_cache(maxsize=1024)
 def curve(event: Event) -> Curve:
     """The Renyi divergence of one step, at each of `ORDERS`."""
-    if isinstance(event, PublishedTest):
+    if isinstance(event, PublishedTest | PublishedGaussian):
         return np.full(len(ORDERS), np.inf)
     if isinstance(event, Geometric):
         return np.array([2 * response_divergence(1 / event.scale, order) for order in ORDERS])

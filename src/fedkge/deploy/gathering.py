@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.accounting.accountants import merged
 from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
@@ -173,10 +174,13 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
         found = Ledger.read(member.directory.ledger)
         for name, promise in found.promises.items():
             ledger.promise(replace(promise, client=member.client))
-            for entry in found.by_round(name):
-                ledger.charge(member.client, entry.round or 0, entry.charges)
-                if entry.released:
-                    ledger.release(member.client, entry.round or 0)
+            for place, entry in enumerate(found.by_round(name)):
+                number = -place if entry.round is None else entry.round  # each torn line has a number of its own
+                ledger.charge(member.client, number, entry.charges)
+                if entry.released or entry.round is None:
+                    ledger.release(member.client, number)
+            if merged(ledger.charges(member.client)) != merged(found.charges(name)):
+                raise RunError(f"{member.name}: its ledger could not be copied whole; keep to the site's own")
 
 
 def _write_transcript(server: RunDirectory, directory: RunDirectory, members: Sequence[_Site], union: Union) -> None:

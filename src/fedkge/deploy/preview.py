@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
@@ -15,6 +16,7 @@ from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.defence import defence_of, rounded_up
+from fedkge.mechanisms import PUBLISHED
 
 REPEATED = "noise from a research seed: repeatable, NOT private"
 
@@ -55,6 +57,8 @@ class Preview:
             f"noise {facts['noise']:.4g}, clip {facts['clip']:g}, {facts['rounds']} rounds, {self.promise.accountant}"
         )
         line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
+        if self.configuration.selection in PUBLISHED:
+            return f"NOT PRIVATE: {why_not_private(self.promise)}; it would count {line}"
         return line if self.configuration.noise_seed is None else f"{line}; {REPEATED}"
 
 

@@ -63,7 +63,7 @@ def threshold_for(size: int, scale: float) -> int:
     """The least noisy count that is kept.
 
     >>> threshold_for(size=1_000_000, scale=0.5), threshold_for(size=30_000_000, scale=1.0)
-    (2, 4)
+    (1, 4)
     """
     fall = math.exp(-1 / scale)
     return max(1, math.ceil(scale * math.log(size / ((1 + fall) * MOST_FALSE))))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedkge.mechanisms.events import SampledGaussian
+from fedkge.mechanisms.events import PublishedGaussian
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.selection import Selected, Touched
 
@@ -31,6 +31,6 @@ class DensePublished:
         """All rows."""
         return Selected(np.arange(touched.table, dtype=np.int32))
 
-    def event(self, rate: float, multiplier: float) -> SampledGaussian:
-        """One Gaussian on a Poisson sample: what it would be if relations had noise too."""
-        return SampledGaussian(rate, multiplier)
+    def event(self, rate: float, multiplier: float) -> PublishedGaussian:
+        """The step by the paper's formula; every sound accountant answers that it guarantees nothing."""
+        return PublishedGaussian(rate, multiplier)

@@ -110,7 +110,17 @@ class PublishedTest(_Numbers):
         object.__setattr__(self, "passed", share)
 
 
-Event: TypeAlias = Gaussian | Geometric | SampledGaussian | SampledPair | SampledTest | PublishedTest
+@dataclass(frozen=True)
+class PublishedGaussian(_Numbers):
+    """A step of the paper's baseline by the formula that it prints: relations have no noise, nothing is guaranteed."""
+
+    rate: float
+    multiplier: float
+
+
+Event: TypeAlias = (
+    Gaussian | Geometric | SampledGaussian | SampledPair | SampledTest | PublishedTest | PublishedGaussian
+)
 EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "geometric": Geometric,
@@ -118,6 +128,7 @@ EVENTS: dict[str, type[Any]] = {
     "sampled-pair": SampledPair,
     "sampled-test": SampledTest,
     "published-test": PublishedTest,
+    "published-gaussian": PublishedGaussian,
 }
 
 

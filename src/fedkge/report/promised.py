@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedkge.accounting.accountants import make_accountant
 from fedkge.configuration import Configuration
 from fedkge.report.document import Claim, ClientClaim, Spending
 from fedkge.report.numbers import epsilon, percent, small
@@ -51,7 +52,8 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
     clients = tuple(_client(ledger, name) for name in ledger.clients)
     name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
     promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
-    limit = roc_limit(LIMIT_FPR, own.spent, promise.delta)
+    proved = make_accountant(promise.accountant).sound
+    limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
     return Claim(
         mechanism=_mechanism(configuration),
         accountant=promise.accountant,
@@ -60,11 +62,11 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
         client=name,
         clients=clients,
         promised=own.epsilon,
-        epsilon=own.spent,
+        epsilon=own.spent if proved else None,
         delta=promise.delta,
         limit_fpr=LIMIT_FPR,
         limit_tpr=limit,
-        meaning=_meaning(name, limit),
+        meaning=_meaning(name, limit) if proved else "",
         facts=tuple((str(key), _plain(value)) for key, value in promise.facts.items()),
         warnings=_warnings(promise, clients, configuration),
         trusted=trusted(configuration, promised=True),
@@ -113,13 +115,13 @@ def _meaning(client: str, limit: float) -> str:
 
 
 def _mechanism(configuration: Configuration) -> str:
-    chosen = (
-        "all rows"
-        if configuration.selection in ("dense", "dense-published")
-        else f"rows chosen by {configuration.selection}"
+    selection = configuration.selection
+    chosen = {"dense": "all rows", "dense-published": "all entity rows, NONE on relations"}.get(
+        selection, f"rows chosen by {selection}"
     )
     clip = f"gradients of single triples clipped to {configuration.clip:g}"
-    return f"{configuration.defence}: Poisson samples, {clip}, Gaussian noise on {chosen}"
+    counts = "counts with geometric noise, once; then " if configuration.count_share else ""
+    return f"{configuration.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
 
 
 def _plain(value: Any) -> str:

@@ -82,7 +82,7 @@ class Cell:
     exhausted: bool = True
     """Whether the budget ended the training; else the planned rounds did."""
     tests: Mapping[str, int] = field(default_factory=dict)
-    """Propose-test-release tests made and passed up to this round, all clients together."""
+    """Propose-test-release tests made and passed in the whole run, all clients together."""
 
     def write(self, folder: Path) -> Path:
         """Put it where the others are."""

@@ -18,6 +18,7 @@ from fedkge.attacks.cia import CIA
 from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.attacks.outcomes import best_round, grouped
 from fedkge.configuration import Configuration
+from fedkge.errors import RunError
 from fedkge.federation.run import Run, RunDirectory
 from fedkge.federation.storage import write_atomically
 from fedkge.graph import Graph
@@ -58,12 +59,22 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     seconds = {"training": round(training, 1), "attacks": round(time.perf_counter() - began, 1)}
     for key in work.keys:
         number = at.get(key.epsilon, int(run.metrics[-1]["round"]) if run.metrics else configuration.rounds)
-        seen: Look = {} if number == 0 else watch.at(number) or look(run)
+        seen = seen_at(number, run, watch)
         spent = spent_after(defences, number) if defences else {}
         cell = _cell(key, number, run, outcomes, seen, seconds, spent=spent, digest=work.digest, command=places.command)
         cell.write(places.results)
     if not places.keep_runs:
         shutil.rmtree(places.runs / work.name)
+
+
+def seen_at(number: int, run: Run, watch: Watch) -> Look:
+    """How well the model of a round ranks: as it was seen then, or now if it is the one that the run ended with."""
+    if number == 0:
+        return {}
+    found = watch.at(number)
+    if found is None and run.metrics and number != run.metrics[-1]["round"]:
+        raise RunError(f"{run.directory}: round {number} was not recorded; remove this folder, and it is trained again")
+    return found or look(run)
 
 
 def shards_for(work: Work) -> Shards:
