@@ -232,13 +232,18 @@ def _known(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The keys and values of a TOML file, without the tables that fedkge adds when it saves a run."""
+    values = read_table(path, "no such configuration file")
+    values.pop("provenance", None)
+    return values
+
+
+def read_table(path: Path, absent: str) -> dict[str, Any]:
+    """What a TOML file holds; `absent` says what is wrong where there is none, and what to do."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ConfigurationError(f"{path}: no such configuration file") from error
+        raise ConfigurationError(f"{path}: {absent}") from error
     except OSError as error:
         raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
-    values.pop("provenance", None)
-    return values

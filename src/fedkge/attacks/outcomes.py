@@ -52,6 +52,17 @@ def link_and_triple(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
+def with_few_curves(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes, group by group, with ROC points for the best and the last round of each attack only."""
+    kept = []
+    for group in grouped(outcomes).values():
+        shown = {best_round(group).round, group[-1].round}
+        for outcome in group:
+            metrics = {key: value for key, value in outcome.metrics.items() if key != "roc" or outcome.round in shown}
+            kept.append(replace(outcome, metrics=metrics))
+    return kept
+
+
 def write_results(
     folder: Path, plan: Mapping[str, Any], outcomes: Sequence[Outcome], changed: Sequence[RowsChanged] = ()
 ) -> None:
@@ -59,16 +70,10 @@ def write_results(
 
     ROC points are kept for the best and the last round of each attack only.
     """
-    kept = []
-    for group in grouped(outcomes).values():
-        shown = {best_round(group).round, group[-1].round}
-        for outcome in group:
-            metrics = {key: value for key, value in outcome.metrics.items() if key != "roc" or outcome.round in shown}
-            kept.append(asdict(replace(outcome, metrics=metrics)))
     content = {
         "format": 1,
         "plan": dict(plan),
-        "outcomes": kept,
+        "outcomes": [asdict(outcome) for outcome in with_few_curves(outcomes)],
         "si": link_and_triple(outcomes),
         "rows_changed": [asdict(count) for count in changed],
     }

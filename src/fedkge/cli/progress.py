@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from fedkge.cli.tables import print_json, stderr
+from fedkge.durations import duration
 from fedkge.federation.observer import Observer, Outlook
 
 WATCHED = "both.realistic.mrr"
@@ -53,22 +54,6 @@ class Pace:
         """None while nothing is known."""
         rate = self.rate(now)
         return max(0, self.total - self.done) / rate if rate else None
-
-
-def duration(seconds: float | None) -> str:
-    """A time that a person reads at a glance.
-
-    >>> duration(None), duration(7.2), duration(67), duration(7300)
-    ('-', '7s', '1m07s', '2h01m')
-    """
-    if seconds is None:
-        return "-"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
 def thousands(number: float) -> str:

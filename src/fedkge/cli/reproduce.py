@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.progress import duration
 from fedkge.cli.tables import grid as table_grid
 from fedkge.cli.tables import print_json, say, stderr, stdout
+from fedkge.durations import duration
 from fedkge.errors import ConfigurationError, RunError
 
 if TYPE_CHECKING:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fedkge.configuration import Configuration, kebab, parse
+from fedkge.configuration import Configuration, kebab, parse, read_table
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
 from fedkge.errors import ConfigurationError
 
@@ -70,14 +69,7 @@ def read_federation(path: Path) -> FederationFile:
 
 def read_keys(path: Path) -> dict[str, Any]:
     """The keys and values of a TOML file, hyphens in the keys."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(f"{path}: no such file; `fedkge federation init` writes one") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    values = read_table(path, "no such file; `fedkge federation init` writes one")
     return {kebab(key): value for key, value in values.items()}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fedkge.durations import duration
+
 
 class Narration:
     """Says what is new, once."""
@@ -42,7 +44,7 @@ def describe(status: Mapping[str, Any]) -> str:
         done = " done" if "present" in status else ""
         parts.append(f"round {status.get('round', 0)} of {status['rounds']}{done}")
     if status.get("seconds_left"):
-        parts.append(f"about {_duration(float(status['seconds_left']))} left")
+        parts.append(f"about {duration(float(status['seconds_left']))} left")
     if "spent" in status:
         most = f" of {status['epsilon']:g}" if status.get("epsilon") is not None else ""
         parts.append(f"epsilon spent {status['spent']:.3g}{most} at delta {status['delta']:g}")
@@ -51,12 +53,3 @@ def describe(status: Mapping[str, Any]) -> str:
     if status.get("gone"):
         parts.append(f"out of budget: {', '.join(status['gone'])}")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"

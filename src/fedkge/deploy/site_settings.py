@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import Configuration, kebab, read_table
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.errors import ConfigurationError
@@ -132,14 +131,7 @@ class SiteSettings(BaseModel):
 
 def read_site(path: Path) -> SiteSettings:
     """The settings in `path`, paths made absolute; an unknown key is an error that names the nearest."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(f"{path}: no such file; `fedkge federation init` writes one for each site") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    values = read_table(path, "no such file; `fedkge federation init` writes one for each site")
     return parse_site(values, str(path), path.resolve().parent)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from fedkge import __version__
 from fedkge.attacks.cia import CIA
 from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
-from fedkge.attacks.outcomes import best_round, grouped
+from fedkge.attacks.outcomes import with_few_curves
 from fedkge.configuration import Configuration
 from fedkge.errors import RunError
 from fedkge.federation.run import Run, RunDirectory
@@ -49,7 +49,7 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     """Make the cells of `work`; the run directory goes when they are written."""
     tell("loading", 0.0)
     shards = shards_for(work)
-    defences = defences_of(shards.graphs, work.configuration) if work.configuration.defence != "none" else []
+    defences = defences_of(shards.graphs, work.configuration) if work.budgets else []
     at = crossings(defences, work.budgets) if work.budgets else {}
     configuration = _recording(work.configuration, at.values())
     watch = Watch(places.runs / work.name, tell)
@@ -60,11 +60,16 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     for key in work.keys:
         number = at.get(key.epsilon, int(run.metrics[-1]["round"]) if run.metrics else configuration.rounds)
         seen = seen_at(number, run, watch)
-        spent = spent_after(defences, number) if defences else {}
+        spent = spent_after(defences, number) if defences else _spent(run)
         cell = _cell(key, number, run, outcomes, seen, seconds, spent=spent, digest=work.digest, command=places.command)
         cell.write(places.results)
     if not places.keep_runs:
         shutil.rmtree(places.runs / work.name)
+
+
+def _spent(run: Run) -> dict[str, float]:
+    """What the ledger says at the end; nothing without a defence."""
+    return {"sound": max(run.epsilon().values())} if run.ledger is not None else {}
 
 
 def seen_at(number: int, run: Run, watch: Watch) -> Look:
@@ -166,17 +171,15 @@ def _cell(
 
 
 def plain(outcomes: Sequence[Outcome], curves: bool) -> list[dict[str, Any]]:
-    """Outcomes as a cell keeps them: ROC curves, thinned, of the best round and the last alone, and only if asked."""
+    """Outcomes as a cell keeps them: few ROC curves, thinned, and only if asked."""
     kept = []
-    for group in grouped(outcomes).values():
-        drawn = {best_round(group).round, group[-1].round} if curves else set()
-        for one in group:
-            metrics = {name: value for name, value in one.metrics.items() if name != "roc" or one.round in drawn}
-            if "roc" in metrics:
-                metrics["roc"] = {name: thinned(points) for name, points in metrics["roc"].items()}
-            kept.append(
-                {"attack": one.attack, "adversary": one.adversary, "design": one.design, "round": one.round, **metrics}
-            )
+    for one in with_few_curves(outcomes):
+        metrics = {name: value for name, value in one.metrics.items() if name != "roc"}
+        if curves and "roc" in one.metrics:
+            metrics["roc"] = {name: thinned(points) for name, points in one.metrics["roc"].items()}
+        kept.append(
+            {"attack": one.attack, "adversary": one.adversary, "design": one.design, "round": one.round, **metrics}
+        )
     return kept
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from fedkge.configuration import Configuration, parse
+from fedkge.configuration import Configuration, parse, read_table
 from fedkge.errors import ConfigurationError
 from fedkge.registry import look_up
 from fedkge.reproduction.cells import Column, Key
@@ -97,12 +96,7 @@ class Settings:
 
     def _read(self, name: str) -> Table:
         path = self.folder / f"{name}.toml"
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise ConfigurationError(f"{path}: no such settings; expected a folder with {name}.toml") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigurationError(f"{path}: not a TOML file: {error}") from error
+        content = read_table(path, f"no such settings; expected a folder with {name}.toml")
         quick = content.pop("quick", {})
         return merged(content, quick) if self.quick else content
 

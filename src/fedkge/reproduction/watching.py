@@ -61,7 +61,8 @@ class Watch(Observer):
 def look(run: Run) -> Look:
     """Utility and controls: of all test triples, and of those whose names occur in their client's training triples."""
     everything = run.evaluate("test", threads=1)
-    seen = run.evaluate("test", threads=1, seen_only=True)
+    unseen = any(one.unseen for one in everything.values())
+    seen = run.evaluate("test", threads=1, seen_only=True) if unseen else everything
     names = next(iter(everything.values())).controls
     return {
         "utility": {"all": _mean(everything), "seen": _mean(seen)},
