@@ -41,6 +41,7 @@ SHARDS = fk.split(
 )
 OPTIONS: dict[str, Any] = {
     "defence": "recommended",
+    "count_share": 0.0,  # all of epsilon goes into the steps: the bugs are planted there
     "epsilon": 1.0,
     "rounds": 2,
     "local_steps": 1,

@@ -11,9 +11,12 @@ from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.deploy.status import read_status
+from fedkge.deploy.status import FINISHED, HAS_MODEL, read_status
 
 POLL_SECONDS = 0.5
+FAREWELL_SECONDS = 20.0
+"""A site that has the final model stays for so long, until the server has heard of it: it may be gone by then."""
+
 LOG_FILE = "nvflare.log"
 
 
@@ -32,12 +35,16 @@ class Attendant:
         settings = self._settings
         narration = Narration(self._tell, read_status(settings.run))
         self._tell(f"{settings.name}: waiting for the server of {settings.federation}; NVFlare's log: {self._log}")
+        leaves: float | None = None
         try:
             while True:
                 self._child.watch()
                 status = read_status(settings.run)
                 narration.hear(status)
-                if status.get("state") == "finished":
+                state = status.get("state")
+                if state == HAS_MODEL and leaves is None:
+                    leaves = time.monotonic() + FAREWELL_SECONDS
+                if state == FINISHED or (leaves is not None and time.monotonic() > leaves):
                     return status
                 time.sleep(POLL_SECONDS)
         finally:

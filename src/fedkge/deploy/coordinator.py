@@ -19,7 +19,7 @@ from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
-from fedkge.deploy.status import Status
+from fedkge.deploy.status import FINISHED, Status
 from fedkge.errors import FedkgeError, RunError
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.messages import (
@@ -36,7 +36,7 @@ from fedkge.federation.messages import (
     Request,
 )
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import RunDirectory, shape_of
+from fedkge.federation.run import MODEL, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.federation.transcript import Transcript, recorded_rounds
@@ -44,12 +44,17 @@ from fedkge.graph import Vocabulary
 from fedkge.models import make_scorer
 
 LOG = logging.getLogger("fedkge.server")
-FINISHED, REJOIN, FAILED = "finished", "rejoin", "failed"
+REJOIN, FAILED = "rejoin", "failed"
 REJOIN_FILE = "rejoin"
 """A file in the run directory by which `fedkge server` asks for a new job after this round: a site has come back."""
 
 
 HANDED_OUT = "handed-out.json"
+
+
+def is_over(run: Path) -> bool:
+    """Whether all rounds are done, and there is a model to hand out."""
+    return (run / MODEL).exists()
 
 
 def handed_out(run: Path) -> set[str]:

@@ -18,7 +18,7 @@ from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownersh
 from fedkge.deploy.keeping import keep_model, keep_round
 from fedkge.deploy.ring import RingSeat, pseudonyms_of
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.deploy.status import Status
+from fedkge.deploy.status import FINISHED, HAS_MODEL, Status
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
 from fedkge.errors import FedkgeError, NumericalError, PolicyError, PrivacyError, RunError
 from fedkge.federation.client import Client
@@ -226,12 +226,13 @@ class Member:
     def _finish(self, request: Finish, seat: _Seat) -> Kept:
         keep_model(self._directory, seat.admission, seat.client, request)
         self._finished = request.round
+        self._say(HAS_MODEL, seat, request.round)
         return Kept(request.round)
 
     def answered(self) -> None:
         """The server has the last answer; when that was the one to its farewell, this site is done."""
         if self._seat is not None and self._finished is not None:
-            self._say("finished", self._seat, self._finished)
+            self._say(FINISHED, self._seat, self._finished)
 
     def _say(self, state: str, seat: _Seat, round_number: int) -> None:
         budget: Mapping[str, Any] = seat.admission.budget(self.name)

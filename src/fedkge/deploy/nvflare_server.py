@@ -32,6 +32,7 @@ from fedkge.deploy.nvflare_names import (
     VERDICT,
     settings_path,
 )
+from fedkge.deploy.processes import end_with_parent
 
 LOG = logging.getLogger("fedkge.server")
 DELIVERY_SECONDS, PING_SECONDS = 600.0, 5.0
@@ -54,6 +55,11 @@ class FlareCarrier:
         if site in self._names and site not in self._lost:
             LOG.warning("%s cannot be reached any more", site)
             self._lost.add(site)
+
+    def doubt(self, site: str) -> None:
+        """Count a site as gone unless it answers."""
+        if site in self.names() and not self.ping(site):
+            self.lose(site)
 
     def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:
         """Hand a request over; whether the site has said that it has it."""
@@ -92,6 +98,7 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Listen for answers before anything is asked."""
+        end_with_parent()
         fl_ctx.get_engine().register_aux_message_handler(REPLY, self._receive)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
@@ -115,9 +122,10 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
         """Tasks are not used; whatever comes as one is dropped."""
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Hear of sites that are gone."""
+        """Hear of sites that are gone. The news may be that of a process which has a successor by now: so ask first."""
         if event_type == EventType.CLIENT_DISCONNECTED and self._carrier is not None:
-            self._carrier.lose(str(fl_ctx.get_prop(FLContextKey.DISCONNECTED_CLIENT_NAME)))
+            site = str(fl_ctx.get_prop(FLContextKey.DISCONNECTED_CLIENT_NAME))
+            threading.Thread(target=self._carrier.doubt, args=(site,), daemon=True).start()
 
     def _receive(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
         self._ready.wait()

@@ -31,6 +31,7 @@ from fedkge.deploy.nvflare_names import (
     VERDICT,
     settings_path,
 )
+from fedkge.deploy.processes import end_with_parent
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError
 
@@ -52,6 +53,7 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Begin and end with the job."""
         if event_type == EventType.START_RUN:
+            end_with_parent()
             self._engine = fl_ctx.get_engine()
             settings = read_site(settings_path(SITE_VARIABLE, SITE_FILE, fl_ctx))
             certified = fl_ctx.get_identity_name()

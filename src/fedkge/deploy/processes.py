@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ SITE_MODULE = "nvflare.private.fed.app.client.client_train"
 STOP_SECONDS = 10.0
 SHORT_LIFE_SECONDS = 20.0
 MOST_SHORT_LIVES = 5
+PARENT_SECONDS = 0.5
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
@@ -92,7 +94,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 (no other thread is forking)
+            preexec_fn=_killed_with_parent,  # noqa: PLW1509 (no other thread is forking)
             start_new_session=True,
         )
 
@@ -127,7 +129,22 @@ def _end_group(number: int) -> None:
         return
 
 
-def _end_with_parent() -> None:
+def _killed_with_parent() -> None:
     """On Linux the kernel ends a child whose parent was killed; elsewhere NVFlare's own stop script does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone, whatever it is doing.
+
+    For job processes: NVFlare's own watch takes a parent that was killed and that nobody has buried (a zombie, as in a
+    container without an init) for alive, and the job would go on for a site that was switched off.
+    """
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True, name="fedkge-parent").start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.deploy.console import Console
-from fedkge.deploy.coordinator import FAILED, FINISHED, REJOIN_FILE, handed_out
+from fedkge.deploy.coordinator import FAILED, REJOIN_FILE, handed_out, is_over
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
@@ -25,14 +25,14 @@ from fedkge.deploy.provision import (
     write_job,
     write_local,
 )
-from fedkge.deploy.status import Status, read_status
+from fedkge.deploy.status import FINISHED, Status, read_status
 from fedkge.errors import RunError
 from fedkge.federation.checkpoints import Checkpoint
 from fedkge.federation.run import RunDirectory
 
 POLL_SECONDS = 0.5
 GATHER_SECONDS = 30.0
-"""How long a restarted server waits for sites that are missing before it goes on without them."""
+"""How long a server waits for sites that are missing before it goes on, or ends, without them."""
 
 MOST_FAILURES = 3
 """Jobs in a row that may fail in the same round."""
@@ -58,14 +58,16 @@ class Supervisor:
         settings = self._settings
         before = read_status(settings.run)
         narration = Narration(self._tell, before)
-        Status(settings.run).write(state="starting", round=before.get("round", 0))
         self._tell(f"{settings.name}: listening on port {settings.port} for {', '.join(settings.sites)}")
         try:
             self._child.watch()
             while handed_out(settings.run) < set(settings.sites):
+                connected, have = set(self._gather(settings.run)), handed_out(settings.run)
+                if is_over(settings.run) and connected <= have:
+                    break  # the rest get the model when the server is started again
                 status = self._one_job(narration)
-                if status.get("state") == FINISHED:
-                    return status
+                if status.get("state") == FINISHED and handed_out(settings.run) == have:
+                    break  # who is here does not take it
                 self._count_failures(status)
             return read_status(settings.run)
         finally:
@@ -73,7 +75,7 @@ class Supervisor:
 
     def _one_job(self, narration: Narration) -> dict[str, Any]:
         """Submit a job and watch it to its end; the status that it left."""
-        self._gather(self._settings.run)
+        Status(self._settings.run).write(state="starting", round=read_status(self._settings.run).get("round", 0))
         job = self._console.submit(self._settings.run / "job")
         while True:
             self._child.watch()
@@ -94,7 +96,7 @@ class Supervisor:
         """Wait for all sites at first, later for a while; returns who is connected."""
         began, seen = time.monotonic(), None
         first = not Checkpoint(RunDirectory(run).checkpoints).exists()
-        least = max(1, self._settings.configuration.minimum_clients)
+        least = 0 if is_over(run) else max(1, self._settings.configuration.minimum_clients)
         while True:
             self._child.watch()
             connected = [name for name in self._console.connected() if name in self._settings.sites]

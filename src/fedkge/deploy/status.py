@@ -10,6 +10,7 @@ from typing import Any
 from fedkge.federation.storage import write_atomically
 
 FILE = "status.json"
+FINISHED, HAS_MODEL = "finished", "has the model"
 MOST_NOTES = 50
 
 
