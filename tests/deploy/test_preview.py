@@ -10,7 +10,7 @@ from fedkge.cli.app import app
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.preview import preview
 from fedkge.deploy.site_settings import parse_site
-from fedkge.errors import PolicyError
+from fedkge.errors import ConfigurationError, PolicyError
 
 SITE = """
 name = "north"
@@ -84,7 +84,13 @@ def test_without_a_defence_it_warns(folder: Path) -> None:
 
 
 def test_a_research_seed_of_the_noise_is_called_by_its_name(folder: Path) -> None:
-    assert "NOT private" in checked(write(folder, "epsilon = 4\nnoise-seed = 1"))[1]
+    assert "NOT PRIVATE: the noise comes from a research seed" in checked(write(folder, "epsilon = 4\nnoise-seed = 1"))[1]
+
+
+def test_a_selection_that_promises_nothing_is_refused(folder: Path) -> None:
+    code, text = checked(write(folder, 'epsilon = 4\nselection = "ptr-published"'))
+    assert code == ConfigurationError.exit_code
+    assert "NOT private" in text
 
 
 def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:

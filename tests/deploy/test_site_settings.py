@@ -8,6 +8,7 @@ import pytest
 from fedkge.deploy.canonical import Rules
 from fedkge.deploy.site_settings import SiteSettings, parse_site, read_site
 from fedkge.errors import ConfigurationError
+from fedkge.mechanisms import PUBLISHED
 
 LEAST: dict[str, Any] = {"name": "north", "federation": "study", "graph": "g.tsv", "privacy": {"epsilon": 8}}
 
@@ -66,6 +67,10 @@ def test_a_path_from_the_root_stays(tmp_path: Path) -> None:
         ({"privacy": {}}, 'privacy: expected a budget .epsilon = 8., or, in plain words, defence = "none"'),
         ({"privacy": {"delta": 1e-6}}, "privacy: expected a budget"),
         ({"privacy": "strong"}, "privacy: "),
+        *(
+            ({"privacy": {"epsilon": 8, "selection": selection}}, f"privacy: selection '{selection}' .* NOT private")
+            for selection in sorted(PUBLISHED)
+        ),
         ({"limits": {"rounds": 0}}, "limits.rounds: .*greater than or equal to 1, got 0"),
         ({"limits": {"least-noise": float("inf")}}, "limits.least-noise"),
         ({"least-owners": 0}, "least-owners"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
 from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
@@ -59,11 +60,13 @@ class Admission:
         return Client(name, graph, plan, directory.checkpoints)
 
     def budget(self, name: str) -> Mapping[str, Any]:
-        """What was promised and spent, for people to read; nothing without a defence."""
+        """What was promised and spent, for people to read, and why it is worth nothing where it is."""
         if self.ledger is None or name not in self.ledger.promises:
-            return {}
+            return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
-        return {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+        budget = {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+        reason = why_not_private(promise)
+        return {**budget, "not_private": reason} if reason else budget
 
     def rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """For each entity and relation of the site's file, its row in the tables."""

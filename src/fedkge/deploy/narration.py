@@ -36,6 +36,8 @@ def describe(status: Mapping[str, Any]) -> str:
     'training, round 3 of 20, epsilon spent 1.25 of 8 at delta 1e-05'
     >>> describe({"state": "training", "round": 0, "rounds": 20, "seconds_left": 130.0, "present": ["a", "b"]})
     'training, round 0 of 20 done, about 2m10s left, connected: a, b'
+    >>> describe({"state": "uploaded", "round": 3, "rounds": 20, "not_private": "this site has no defence"})
+    'uploaded, round 3 of 20, NOT PRIVATE: this site has no defence'
     """
     parts = [str(status["state"])] if "state" in status else []
     if status.get("error"):
@@ -48,6 +50,8 @@ def describe(status: Mapping[str, Any]) -> str:
     if "spent" in status:
         most = f" of {status['epsilon']:g}" if status.get("epsilon") is not None else ""
         parts.append(f"epsilon spent {status['spent']:.3g}{most} at delta {status['delta']:g}")
+    if status.get("not_private"):
+        parts.append(f"NOT PRIVATE: {status['not_private']}")
     if status.get("present"):
         parts.append(f"connected: {', '.join(status['present'])}")
     if status.get("gone"):

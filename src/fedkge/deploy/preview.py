@@ -16,9 +16,6 @@ from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.defence import defence_of, rounded_up
-from fedkge.mechanisms import PUBLISHED
-
-REPEATED = "noise from a research seed: repeatable, NOT private"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +54,8 @@ class Preview:
             f"noise {facts['noise']:.4g}, clip {facts['clip']:g}, {facts['rounds']} rounds, {self.promise.accountant}"
         )
         line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
-        if self.configuration.selection in PUBLISHED:
-            return f"NOT PRIVATE: {why_not_private(self.promise)}; it would count {line}"
-        return line if self.configuration.noise_seed is None else f"{line}; {REPEATED}"
+        reason = why_not_private(self.promise)
+        return f"NOT PRIVATE: {reason}; it would count {line}" if reason else line
 
 
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:

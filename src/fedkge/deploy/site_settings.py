@@ -12,6 +12,7 @@ from fedkge.configuration import Configuration, kebab, read_table
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.errors import ConfigurationError
+from fedkge.mechanisms import PUBLISHED
 from fedkge.registry import near
 
 SITE_DECIDES = frozenset(
@@ -126,7 +127,18 @@ class SiteSettings(BaseModel):
                 raise ValueError(f"unknown key {key!r}: {_hint(key, known)}")
         if options.get("epsilon") is None and options.get("noise") is None and options.get("defence") != "none":
             raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
+        _refuse_published(options)
         return options
+
+
+def _refuse_published(options: Mapping[str, Any]) -> None:
+    """A site has real triples: what is kept to reproduce a paper, and promises nothing, is for `fedkge train`."""
+    selection = options.get("selection")
+    if str(selection) in PUBLISHED:
+        raise ValueError(
+            f"selection {selection!r} is the paper's as printed and NOT private, so a site does not run it; leave "
+            "selection out, or try the paper's with `fedkge train`"
+        )
 
 
 def read_site(path: Path) -> SiteSettings:
