@@ -32,7 +32,7 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Reply, Request
-from fedkge.federation.run import shape_of
+from fedkge.federation.run import Run, shape_of
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.storage import load_tensors
 from fedkge.graph import Graph
@@ -51,6 +51,7 @@ TRAINING: Mapping[str, Any] = {
 }
 OPEN: Mapping[str, Any] = {"defence": "none"}
 DEFENDED: Mapping[str, Any] = {"defence": "dpsgd", "epsilon": 8.0, "noise-seed": 3}
+RECOMMENDED: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "noise-seed": 3}
 GIVE_UP_SECONDS = 900.0
 
 
@@ -86,11 +87,15 @@ def aligned(layout: Layout) -> dict[str, Graph]:
 
 def trained(layout: Layout) -> NDArray[np.float32]:
     """The table that `fedkge.train` gets from the same graphs and options; for federations that share every row."""
+    return np.asarray(train_embedded(layout).tensors["entities"])
+
+
+def train_embedded(layout: Layout) -> Run:
+    """The run that `fedkge.train` makes of the same graphs and options."""
     graphs = list(aligned(layout).values())
     privacy = read_site(next(iter(layout.sites.values()))).privacy
     options = {**layout.settings.training, **privacy, "evaluate-every": 0}
-    run = fk.train(Shards("twin", tuple(graphs), summarise(graphs)), **options)
-    return np.asarray(run.tensors["entities"])
+    return fk.train(Shards("twin", tuple(graphs), summarise(graphs)), **options)
 
 
 def embedded(layout: Layout) -> NDArray[np.float32]:

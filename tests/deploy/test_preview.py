@@ -84,7 +84,9 @@ def test_without_a_defence_it_warns(folder: Path) -> None:
 
 
 def test_a_research_seed_of_the_noise_is_called_by_its_name(folder: Path) -> None:
-    assert "NOT PRIVATE: the noise comes from a research seed" in checked(write(folder, "epsilon = 4\nnoise-seed = 1"))[1]
+    assert (
+        "NOT PRIVATE: the noise comes from a research seed" in checked(write(folder, "epsilon = 4\nnoise-seed = 1"))[1]
+    )
 
 
 def test_a_selection_that_promises_nothing_is_refused(folder: Path) -> None:

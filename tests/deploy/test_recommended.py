@@ -1,0 +1,146 @@
+"""The recommended defence between machines: its counts stay at the site, are paid once, and serve the site's model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.deploy.layout import Layout
+from fedkge.deploy.wire import decode
+from fedkge.federation.messages import Accept, Greeting, Kept, Upload
+from fedkge.federation.run import Run
+from fedkge.runs import open_run
+from tests.deploy.small import (
+    RECOMMENDED,
+    InOneProcess,
+    deployed,
+    embedded,
+    small_layout,
+    train_embedded,
+)
+
+LAST_ROUND = 4
+COUNTS = "counts/"
+LONG = 64
+"""Bytes that do not occur in a message by chance."""
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory: pytest.TempPathFactory) -> tuple[Layout, dict[str, list[bytes]]]:
+    """A federation of three that shares every row, after its end, and all that each site sent."""
+    layout = small_layout(tmp_path_factory.mktemp("recommended"), RECOMMENDED, training=RECOMMENDED)
+    sent: dict[str, list[bytes]] = {name: [] for name in layout.sites}
+    with InOneProcess(layout) as federation:
+        for name, site in federation.sites.items():
+            site.spoil = _remembering(sent[name])
+        assert federation.run() == "finished"
+    return layout, sent
+
+
+def _remembering(sent: list[bytes]) -> Callable[[bytes], bytes]:
+    def remember(content: bytes) -> bytes:
+        sent.append(content)
+        return content
+
+    return remember
+
+
+@pytest.fixture(scope="module")
+def twin(heard: tuple[Layout, Any]) -> Run:
+    """What `fedkge.train` makes of the same graphs and options."""
+    return train_embedded(heard[0])
+
+
+def _run_of(layout: Layout, name: str) -> Run:
+    return open_run(layout.sites[name].parent / "run")
+
+
+def test_the_table_is_that_of_the_embedded_engine(heard: tuple[Layout, Any], twin: Run) -> None:
+    assert np.array_equal(deployed(heard[0]), twin.tensors["entities"])
+
+
+def test_rows_of_one_owner_stay_and_the_table_is_still_that_of_the_embedded_engine(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, RECOMMENDED, owners=2, training=RECOMMENDED)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    assert np.array_equal(deployed(layout), embedded(layout))
+
+
+def test_a_site_ranks_with_its_counts_as_the_embedded_engine_does(heard: tuple[Layout, Any], twin: Run) -> None:
+    """The same ranks, so the counts are the same too and stand beside the right names."""
+    for name in heard[0].sites:
+        run = _run_of(heard[0], name)
+        assert run.prior("client-0") is not None
+        own = run.evaluate("test")["client-0"].metrics()
+        assert own == pytest.approx(twin.evaluate("test", as_a_client=True)[name].metrics())
+        vectors = {key: array for key, array in run.tensors.items() if not key.startswith(COUNTS)}
+        assert own != replace(run, tensors=vectors).evaluate("test")["client-0"].metrics()
+
+
+def test_no_message_to_the_server_carries_counts(heard: tuple[Layout, dict[str, list[bytes]]]) -> None:
+    layout, sent = heard
+    for name, contents in sent.items():
+        greeting, *later = (message for content in contents if not isinstance(message := decode(content), Accept))
+        assert isinstance(greeting, Greeting)
+        assert {type(message) for message in later} == {Upload, Kept}
+        for upload in (message for message in later if isinstance(message, Upload)):
+            assert {kind: len(rows) for kind, rows in upload.rows.items()} == {
+                "entities": len(greeting.names["entities"])
+            }
+            assert upload.loss is None
+        tensors = _run_of(layout, name).tensors
+        counts = [array.tobytes() for key, array in tensors.items() if key.startswith(COUNTS) and array.nbytes > LONG]
+        assert counts
+        assert not any(array in content for array in counts for content in contents)
+
+
+def test_the_server_keeps_no_counts(heard: tuple[Layout, Any]) -> None:
+    kept = [path.read_bytes() for path in heard[0].settings.run.rglob("*.safetensors")]
+    assert kept
+    assert not any(COUNTS.encode() in content for content in kept)
+
+
+def test_counts_are_charged_once_and_within_the_budget(heard: tuple[Layout, Any], twin: Run) -> None:
+    for name, path in heard[0].sites.items():
+        _check_charged_once(path.parent / "run" / "ledger.jsonl", name)
+        ledger = Ledger.read(path.parent / "run" / "ledger.jsonl")
+        assert ledger.spent(name) == pytest.approx(twin.epsilon()[name])
+        assert ledger.spent(name) <= RECOMMENDED["epsilon"]
+
+
+def _check_charged_once(path: Path, name: str) -> None:
+    first, *later = Ledger.read(path).by_round(name)
+    assert [entry.round for entry in (first, *later)] == list(range(1, LAST_ROUND + 1))
+    steps = {charge.event for entry in later for charge in entry.charges}
+    assert {charge.event for charge in first.charges} - steps, "the first round pays for the counts too"
+    assert all(set(entry.charges) == set(later[0].charges) for entry in later)
+
+
+@pytest.mark.parametrize("call", [3, 4, 5])
+def test_a_crash_draws_and_charges_counts_no_second_time(tmp_path: Path, call: int) -> None:
+    """Before the first upload leaves (the call after invitation, greeting and shares), and later."""
+    layout = small_layout(tmp_path, RECOMMENDED, owners=2, training=RECOMMENDED)
+    calls: list[int] = []
+
+    def breaks(content: bytes) -> bytes:
+        calls.append(1)
+        if len(calls) > call:
+            raise KeyboardInterrupt
+        return content
+
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = breaks
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    assert np.array_equal(deployed(layout), embedded(layout))
+    for name, path in layout.sites.items():
+        _check_charged_once(path.parent / "run" / "ledger.jsonl", name)
+        assert _run_of(layout, name).prior("client-0") is not None
