@@ -16,7 +16,7 @@ from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.defence import check_defence
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, Run, RunDirectory, data_digest, provenance_of, shape_of
+from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, promises_of
 from fedkge.federation.transcript import recorded_rounds
@@ -182,6 +182,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
     configuration, provenance = directory.read_configuration()
+    check_has_data(directory.path, provenance)
     if provenance.get("configuration") != configuration.identity:
         raise RunError(
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "

@@ -1,5 +1,6 @@
 """Coordinator and members with bytes between them, in one process: the same numbers, and every disturbance."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedkge.deploy.wire import encode
 from fedkge.errors import RunError
 from fedkge.federation.messages import Aligned, Upload
 from fedkge.federation.storage import load_tensors
+from fedkge.report.gather import gather as gather_report
 from fedkge.runs import open_run
 from tests.deploy.small import (
     DEFENDED,
@@ -53,6 +55,15 @@ def test_a_site_has_a_run_of_its_own_that_can_be_evaluated(tmp_path: Path) -> No
         federation.run()
     run = open_run(layout.sites["client-1"].parent / "run")
     assert run.evaluate("test")["client-0"].metrics()["both.realistic.mrr"] > 0
+
+
+@pytest.mark.parametrize("look", [open_run, gather_report], ids=["open", "report"])
+def test_the_run_of_the_server_does_not_speak_for_its_sites(tmp_path: Path, look: Callable[[Path], object]) -> None:
+    layout = small_layout(tmp_path, DEFENDED, training=DEFENDED)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    with pytest.raises(RunError, match="at the sites"):
+        look(layout.settings.run)
 
 
 def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:

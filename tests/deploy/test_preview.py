@@ -10,7 +10,7 @@ from fedkge.cli.app import app
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.preview import preview
 from fedkge.deploy.site_settings import parse_site
-from fedkge.errors import ConfigurationError, PolicyError
+from fedkge.errors import ConfigurationError, DataError, PolicyError
 
 SITE = """
 name = "north"
@@ -58,6 +58,22 @@ def test_it_says_what_is_promised_and_what_leaves(folder: Path) -> None:
 def test_names_are_shown_only_when_asked_for(folder: Path) -> None:
     assert "name27: Name27, name27" in checked(folder / "site.toml", "--names")[1]
     assert "ame7" not in checked(folder / "site.toml", "--json")[1]
+
+
+def test_terms_that_nobody_named_stay_within_the_limits(folder: Path) -> None:
+    path = folder / "site.toml"
+    path.write_text(path.read_text(encoding="utf-8") + "[limits]\nrounds = 3\n", encoding="utf-8")
+    code, text = checked(path)
+    assert code == 0, text
+    assert "at most 3 rounds" in text
+
+
+def test_a_graph_that_is_not_there_is_named_with_its_folder(folder: Path) -> None:
+    (folder / "graph.tsv").unlink()
+    code, text = checked(folder / "site.toml")
+    assert code == DataError.exit_code
+    assert "no such file or folder" in text
+    assert "data set" not in text
 
 
 def test_nothing_is_written(folder: Path) -> None:

@@ -84,13 +84,15 @@ def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
-    from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
+    from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
     if path.is_file():
         ledger, data = Ledger.read(path), ""
     elif (path / FILE_NAME).is_file():
         ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
-        data = str(directory.read_configuration()[1].get("data", "")) if directory.exists() else ""
+        provenance = directory.read_configuration()[1] if directory.exists() else {}
+        check_has_data(path, provenance)
+        data = str(provenance.get("data", ""))
     elif RunDirectory(path).exists():
         raise PrivacyError(
             f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "

@@ -17,7 +17,9 @@ EXAMPLE = "Example: fedkge federation check site.toml --terms federation.toml"
 
 def check(
     site: Annotated[Path, typer.Argument(help="site.toml.")] = Path("site.toml"),
-    terms: Annotated[Path | None, typer.Option(help="The coordinator's federation.toml; else defaults.")] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="The coordinator's federation.toml; else defaults within limits.")
+    ] = None,
     names: Annotated[bool, typer.Option("--names", help="List names that became one. They are secret.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
@@ -30,8 +32,9 @@ def check(
     from fedkge.deploy.preview import preview  # noqa: PLC0415
     from fedkge.deploy.site_settings import read_site  # noqa: PLC0415
 
-    asked = proposal(read_federation(terms).configuration) if terms else {}
-    found = preview(read_site(site), asked)
+    settings = read_site(site)
+    asked = proposal(read_federation(terms).configuration) if terms else settings.limits.usual
+    found = preview(settings, asked)
     if as_json:
         print_json(_record(found, names))
         return

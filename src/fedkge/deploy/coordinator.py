@@ -36,7 +36,7 @@ from fedkge.federation.messages import (
     Request,
 )
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import MODEL, RunDirectory, shape_of
+from fedkge.federation.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.federation.transcript import Transcript, recorded_rounds
@@ -132,7 +132,7 @@ class Coordinator:
             return configuration
         if configuration.seed is None:
             configuration = configuration.model_copy(update={"seed": fresh_seed()})
-        provenance = {"fedkge": __version__, "configuration": configuration.identity, "data": "at the sites"}
+        provenance = {"fedkge": __version__, "configuration": configuration.identity, "data": AT_THE_SITES}
         self._directory.create(configuration, provenance)
         return configuration
 

@@ -22,6 +22,11 @@ SERVER_KIT, COORDINATOR_KIT, AUTHORITY, SITE_KIT = "server", "coordinator", "aut
 
 _FLARE = "nvflare.app_common"
 
+README = """\
+The start-up kit of one party of a fedkge federation: certificates and settings, made by NVFlare. Keep it secret.
+Nothing in here is started by hand, start.sh neither: `fedkge client site.toml` or `fedkge server federation.toml` does.
+"""
+
 
 class _Silent:
     """NVFlare's provisioning says much; errors come as exceptions of ours."""
@@ -58,6 +63,7 @@ def provision(settings: FederationFile) -> dict[str, Path]:
         kits[participant].parent.mkdir(parents=True, exist_ok=True)
         shutil.move(source / participant, kits[participant])
         (kits[participant] / "startup").chmod(0o700)
+        (kits[participant] / "readme.txt").write_text(README, encoding="utf-8")
     for site in settings.sites:
         write_local(kits[site] / "local", site_resources(), site_permissions())
     work.chmod(0o700)

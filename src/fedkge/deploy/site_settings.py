@@ -12,6 +12,7 @@ from fedkge.configuration import Configuration, kebab, read_table
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.errors import ConfigurationError
+from fedkge.graph.catalogue import DATASETS
 from fedkge.mechanisms import PUBLISHED
 from fedkge.registry import near
 
@@ -68,6 +69,13 @@ class Limits(BaseModel):
     ring_names: int = Field(1_000_000, ge=1, description="Joint alignment: most names of another site that are raised.")
     tell_loss: bool = Field(False, description="Without a defence: send the loss of each round along.")
     answer_evaluations: bool = Field(False, description="Without a defence: rank held-out triples for the server.")
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """Terms that nobody has named yet: what `fedkge train` would do, as far as it stays within these limits."""
+        usual = {name: Configuration.model_fields[name].default for name in Configuration.model_fields}
+        limited = ((name, most) for name, most in self if name in usual and not isinstance(most, bool))
+        return {kebab(name): most for name, most in limited if usual[name] > most}
 
 
 class Names(BaseModel):
@@ -163,8 +171,9 @@ def parse_site(values: Mapping[str, Any], source: str = "site.toml", folder: Pat
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {_said(item)}" for item in error.errors())
         raise ConfigurationError(f"{source}: {problems}") from error
     found: dict[str, Any] = {name: folder / value for name in FILES if (value := getattr(site, name)) is not None}
-    if (folder / site.graph).exists():
-        found["graph"] = str(folder / site.graph)
+    graph = folder / Path(site.graph).expanduser()
+    if graph.exists() or site.graph not in DATASETS:
+        found["graph"] = str(graph)
     return site.model_copy(update=found)
 
 

@@ -36,10 +36,23 @@ from fedkge.graph.shards import client_names
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
 from fedkge.prior import CountPrior, ReleasedCounts
 
-__all__ = ["CONFIG", "MODEL", "Run", "RunDirectory", "client_names", "data_digest", "provenance_of", "shape_of"]
+__all__ = [
+    "AT_THE_SITES",
+    "CONFIG",
+    "MODEL",
+    "Run",
+    "RunDirectory",
+    "check_has_data",
+    "client_names",
+    "data_digest",
+    "provenance_of",
+    "shape_of",
+]
 
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
+AT_THE_SITES = "at the sites"
+"""In place of the hash of the data, in the run of a federation's server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +162,15 @@ def provenance_of(shards: Sequence[Graph], configuration: Configuration) -> dict
         "data": data_digest(shards),
         "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
     }
+
+
+def check_has_data(path: Path, provenance: Mapping[str, Any]) -> None:
+    """A federation's server has a table and no triples, relations or budgets: it must not speak for its sites."""
+    if provenance.get("data") == AT_THE_SITES:
+        raise RunError(
+            f"{path}: the run of a federation's server; triples, relations and budgets are at the sites: run this on "
+            "a site's run directory, or, on data that may be seen, put all together with `fedkge federation gather`"
+        )
 
 
 class RunDirectory:

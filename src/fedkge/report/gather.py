@@ -10,7 +10,7 @@ from typing import Any
 
 from fedkge import __version__
 from fedkge.configuration import Configuration
-from fedkge.federation.run import RunDirectory
+from fedkge.federation.run import RunDirectory, check_has_data
 from fedkge.report.document import FORMAT, Copy, Document, Method, RunFacts
 from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
@@ -29,6 +29,7 @@ PATHS = ("data", "init", "public_graph", "public_validation")
 def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> Document:
     """Everything that the report says about a run, from the files in its directory alone."""
     configuration, provenance = RunDirectory(run).read_configuration()
+    check_has_data(run, provenance)
     ledger = open_ledger(run)
     audit = gather_audit(run)
     attacks = gather_attacks(run, audit)
