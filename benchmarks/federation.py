@@ -1,7 +1,7 @@
 """What a round costs beyond local training: sites as processes over NVFlare, beside the embedded engine, in turns.
 
-`small` is 3 sites that all own 14,541 rows; `large` a table of 1,000,000 rows of which each site owns 400,000; `half`
-is what float16 on the wire does to MRR on the demo graph. Every row is 128 wide.
+`small` is 3 sites that all own 14,541 rows; `large` a table of 1,000,000 rows of which each site owns 400,000; every
+row is 128 wide. `half` is what float16 on the wire does to MRR.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import save, show, spread
+from benchmarks.report import load_average, save, show, spread
 from fedkge.accounting.ledger import Ledger
+from fedkge.cli.demo import SETTINGS
+from fedkge.configuration import parse
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.policy import accept, proposal
@@ -34,6 +37,7 @@ from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Reply, Request
 from fedkge.federation.run import RunDirectory, shape_of
 from fedkge.federation.server import Server, ServerPlan
+from fedkge.federation.training import Federation
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.shards import summarise
@@ -42,6 +46,14 @@ from fedkge.graph.split import Shards, split
 WIDTH, SITES, SEED = 128, 3, 7
 SEEDS = (7, 8, 9, 10, 11)
 TOOK = re.compile(r"round (\d+) took ([0-9.]+) seconds here")
+NUMBERS: tuple[Numbers, ...] = ("float32", "float16")
+HALVED: dict[str, dict[str, Any]] = {
+    "demo": {**SETTINGS, "data": "demo"},
+    "demo, recommended at epsilon 8": {"data": "demo", "defence": "recommended", "epsilon": 8.0, "rounds": 20},
+    "fb15k-237": {**SETTINGS, "data": "fb15k-237", "rounds": 10},
+}
+"""Federations of three whose rows are rounded on the wire, and not."""
+
 CASES = {"small": (14_541, 14_541, 14_541), "large": (1_000_000, 400_000, 300_000)}
 """Rows of the union, rows of a site, and how far the sites' rows lie apart."""
 
@@ -136,11 +148,14 @@ def deployed(layout: Layout) -> dict[str, Any]:
 
 
 def measure(case: str, rounds: int, repeats: int, folder: Path) -> dict[str, Any]:
-    found: dict[str, list[float]] = {"embedded": [], "nvflare": [], "whole": []}
+    found: dict[str, list[float]] = {"embedded": [], "nvflare": [], "whole": [], "ratio": [], "load": []}
     for repeat in range(repeats):
         layout = lay(folder / f"{case}-{repeat}", case, rounds)
-        found["embedded"] += embedded(layout, folder / "state")
+        found["load"].append(load_average())
+        beside = embedded(layout, folder / "state")
         result = deployed(layout)
+        found["embedded"] += beside
+        found["ratio"].append(median(result["beyond"]) / median(beside))
         found["nvflare"] += result["beyond"]
         found["whole"].append(result["total"])
         shutil.rmtree(folder / f"{case}-{repeat}")
@@ -152,7 +167,9 @@ def measure(case: str, rounds: int, repeats: int, folder: Path) -> dict[str, Any
         "rounds": rounds * repeats,
         "embedded_seconds_per_round": spread(found["embedded"]),
         "nvflare_seconds_per_round": spread(found["nvflare"]),
+        "nvflare_over_embedded": spread(found["ratio"]),
         "nvflare_seconds_from_start_to_end": spread(found["whole"]),
+        "load_before": found["load"],
     }
 
 
@@ -169,23 +186,29 @@ class Rounded:
 
 
 def half() -> dict[str, Any]:
-    """Test MRR of the demo graph, three clients, twenty rounds, five seeds, with rows as float32 and as float16."""
-    from fedkge.cli.demo import SETTINGS  # noqa: PLC0415
-    from fedkge.configuration import parse  # noqa: PLC0415
-    from fedkge.federation.training import Federation  # noqa: PLC0415
-
-    shards = split(load("demo"), SITES, "entity", SEED)
+    """What float16 on the wire does to test MRR and Hits@10, both sides: the same federation, seed by seed."""
     found: dict[str, Any] = {}
-    for numbers in ("float32", "float16"):
-        runs = []
-        for seed in SEEDS:
-            configuration = parse({**SETTINGS, "data": "demo", "clients": SITES, "seed": seed})
-            disguise = lambda client, numbers=numbers: Rounded(client, numbers)  # noqa: E731
-            runs.append(Federation(shards.graphs, configuration, disguise=disguise).run())  # type: ignore[arg-type]
-        found[numbers] = {
-            key: spread([run.metrics[-1][f"both.realistic.{key}"] for run in runs]) for key in ("mrr", "hits_at_10")
+    for name, options in HALVED.items():
+        shards = split(load(str(options["data"])), SITES, "entity", SEED)
+        runs = {
+            numbers: [trained_over(numbers, shards, {**options, "seed": seed}) for seed in SEEDS] for numbers in NUMBERS
         }
+        found[name] = {"options": options, "seeds": SEEDS}
+        for metric in ("mrr", "hits_at_10"):
+            values = {numbers: [run[metric] for run in each] for numbers, each in runs.items()}
+            change = [half - whole for whole, half in zip(values["float32"], values["float16"], strict=True)]
+            both: dict[str, Any] = {numbers: spread(each) for numbers, each in values.items()}
+            found[name][metric] = {**both, "change": spread(change)}
     return found
+
+
+def trained_over(numbers: Numbers, shards: Shards, options: Mapping[str, Any]) -> dict[str, float]:
+    """Test metrics of a federation whose messages carry rows as `numbers`."""
+    configuration = parse(
+        {**options, "clients": SITES, "noise-seed": options["seed"] if "epsilon" in options else None}
+    )
+    run = Federation(shards.graphs, configuration, disguise=lambda client: Rounded(client, numbers)).run()
+    return {metric: run.metrics[-1][f"both.realistic.{metric}"] for metric in ("mrr", "hits_at_10")}
 
 
 def main(arguments: list[str]) -> int:
@@ -200,8 +223,14 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for case in options.cases.split(","):
             result[case] = half() if case == "half" else measure(case, options.rounds, options.repeats, Path(folder))
-    show("Seconds per round beyond local training", ("case", "MB each way", "embedded", "NVFlare"), rows(result))
-    print(result.get("half", ""))
+    show(
+        "Seconds per round beyond local training", ("case", "MB each way", "embedded", "NVFlare", "ratio"), rows(result)
+    )
+    show(
+        "Test MRR, both sides",
+        ("federation", "float32", "float16", "change by seed"),
+        half_rows(result.get("half", {})),
+    )
     if not options.no_save:
         save("federation", result)
     return 0
@@ -214,7 +243,19 @@ def rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
             f"{facts['megabytes_each_way_and_site']:.0f}",
             f"{facts['embedded_seconds_per_round']['median']:.3f}",
             f"{facts['nvflare_seconds_per_round']['median']:.2f}",
+            f"{facts['nvflare_over_embedded']['median']:.1f}",
         )
         for case, facts in result.items()
         if case != "half"
+    ]
+
+
+def half_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            name,
+            *(f"{facts['mrr'][numbers]['median']:.4f}" for numbers in NUMBERS),
+            ", ".join(f"{change:+.4f}" for change in facts["mrr"]["change"]["repeats"]),
+        )
+        for name, facts in found.items()
     ]
