@@ -13,7 +13,7 @@ from fedkge.cli.app import app
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import ConfigurationError
+from fedkge.errors import ConfigurationError, DataError
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -101,6 +101,18 @@ def test_try_never_writes_into_a_folder_in_use(tmp_path: Path) -> None:
     code, said = call("federation", "try", "--out", tmp_path)
     assert code == 6
     assert "new or empty" in said
+
+
+@pytest.mark.parametrize("missing", ["consortium.key", "graph.tsv"])
+def test_a_site_without_its_files_says_so_before_it_connects(tmp_path: Path, missing: str) -> None:
+    folder = initialised(tmp_path / "study") / "kits" / "north"
+    call("federation", "key", folder / "consortium.key")
+    (folder / "graph.tsv").write_text("a\tr\tb\n", encoding="utf-8")
+    (folder / missing).unlink()
+    code, said = call("client", folder / "site.toml")
+    assert code in (ConfigurationError.exit_code, DataError.exit_code)
+    assert missing in said.replace("\n", "")
+    assert not (folder / "run" / "nvflare.log").exists()
 
 
 @pytest.mark.parametrize("verb", ["server", "client"])

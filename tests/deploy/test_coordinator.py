@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.deploy.layout import Layout
+from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.errors import RunError
@@ -216,11 +218,48 @@ def test_joint_pseudonyms_go_round_once_and_the_table_is_that_of_the_embedded_en
         federation.sites["client-0"].spoil = _after(6, _interrupt)
         with pytest.raises(KeyboardInterrupt):
             federation.run()
-    kept = {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+    kept = _pseudonyms(layout)
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"
     assert np.array_equal(deployed(layout), embedded(layout))
-    assert kept == {name: (path.parent / "run" / "pseudonyms.json").read_bytes() for name, path in layout.sites.items()}
+    assert kept == _pseudonyms(layout)
+    assert len(kept) == len(layout.sites)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 4])
+def test_a_ring_that_broke_is_repeated_by_itself_and_gives_the_same_pseudonyms(tmp_path: Path, calls: int) -> None:
+    """One site stops after its invitation, its own list, another's, one more; the last has its pseudonyms by then."""
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = _after(calls, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    before = _pseudonyms(layout)
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    after = _pseudonyms(layout)
+    assert {name: after[name] for name in before} == before
+    assert np.array_equal(deployed(layout), embedded(layout))
+
+
+def _pseudonyms(layout: Layout) -> dict[str, bytes]:
+    files = {name: path.parent / "run" / "pseudonyms.json" for name, path in layout.sites.items()}
+    return {name: file.read_bytes() for name, file in files.items() if file.exists()}
+
+
+def test_a_site_whose_names_change_in_the_middle_of_a_ring_is_refused(tmp_path: Path) -> None:
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    with InOneProcess(layout) as federation:
+        federation.sites["client-1"].spoil = _after(3, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
+    graph = Path(read_site(layout.sites["client-0"]).graph)
+    for dictionary in graph.glob("*.dict"):
+        dictionary.unlink()
+    with (graph / "train.txt").open("a", encoding="utf-8") as file:
+        file.write("a guess\trelation\tanother guess\n")
+    with InOneProcess(layout) as federation, pytest.raises(RunError, match="another list of client-0's entities"):
+        federation.run()
 
 
 def test_a_joint_alignment_that_a_site_spoils_trains_nothing(tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, read_status
+from fedkge.errors import DataError
+from fedkge.graph.catalogue import DATASETS
 
 POLL_SECONDS = 0.5
 FAREWELL_SECONDS = 20.0
@@ -31,8 +34,14 @@ class Attendant:
         self._child = Child(site_command(workspace, settings.name, self._log, variables), tell)
 
     def run(self) -> dict[str, Any]:
-        """Take part until the federation has ended; returns the last status."""
+        """Take part until the federation has ended; returns the last status.
+
+        Files that are missing are an error at once, and not only when the server invites.
+        """
         settings = self._settings
+        read_key(settings.key)
+        if settings.graph not in DATASETS and not Path(settings.graph).exists():
+            raise DataError(f"{settings.graph}: no such file or folder (graph in site.toml)")
         narration = Narration(self._tell, read_status(settings.run))
         self._tell(f"{settings.name}: waiting for the server of {settings.federation}; NVFlare's log: {self._log}")
         leaves: float | None = None

@@ -184,17 +184,16 @@ class Coordinator:
         return accepted
 
     def _align(self, unaligned: Sequence[str]) -> None:
-        """Carry a joint alignment round, before the first round."""
+        """Carry a joint alignment round, before the first round; all of it again if some site lacks its pseudonyms."""
         if not unaligned:
             return
-        others = sorted(set(self._settings.sites) - set(unaligned))
-        if others or self._checkpoint.exists():
+        if self._checkpoint.exists():
             raise RunError(
-                f"{', '.join(unaligned)} have no joint pseudonyms, {', '.join(others) or 'the federation'} has: if all "
-                "agree to go round again, every site removes ring.json and pseudonyms.json from its run directory"
+                f"{', '.join(unaligned)} have lost the joint pseudonyms that this federation trains under; restore "
+                "pseudonyms.json in their run directories, or begin a new federation"
             )
         self._status.write(state="aligning", present=list(self._engine.clients()))
-        carry(self._engine, unaligned, self._settings.round_seconds)
+        carry(self._engine, self._settings.sites, self._settings.round_seconds)
 
     def _all_at_first(self, present: Sequence[str] | set[str]) -> None:
         """The union of names is settled once, so at the very first nobody may be missing."""

@@ -1,11 +1,12 @@
 """Joint pseudonyms: H(name)^(k1 k2 ... kn), where each site holds one exponent and nobody holds two.
 
-A site hides its points behind a one-time exponent, sends them round the ring of all other sites, each of which raises
-them to its own exponent, takes the hiding off and adds its own. Every site ends with pseudonyms of its own names only,
-equal where names are equal. The server may carry the messages.
+A site hides its points behind an exponent for this list alone and sends them round the ring of all other sites, each of
+which raises them to its own exponent; then it takes the hiding off and adds its own. Every site ends with pseudonyms of
+its own names only, equal where names are equal. The server may carry the messages.
 
 Guarantees, if one site keeps its exponent to itself: nobody can try out names at home, not even all other sites and the
-server together. They can try names in the ring, where each site serves each list once and up to `most_names` names.
+server together. They can try names in the ring, where each site serves one list of each other site, up to `most_names`
+names. The same list again gets the same answer, from which nobody learns more, so a ring that broke can be repeated.
 Lists carry a tag under the consortium key and the ring's sites, so a server alone cannot put names of its own on the
 way, nor tell different sites of different rings.
 Not covered: a site that raises to different exponents spoils matches; the `check` name shows that with a chance only.
@@ -16,12 +17,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
-from fedkge.deploy.group import POINT_BYTES, cut, fresh_scalar, hash_to_point, over, points_of, raised, scalar_from
+from fedkge.deploy.group import POINT_BYTES, cut, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.keys import Key
 from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
@@ -96,50 +96,61 @@ def exponent_of(key: Key) -> bytes:
 
 
 class Party:
-    """One site of a joint alignment. `served` are the lists that it has served before, where a record is kept.
+    """One site of a joint alignment. `served` is from before a crash, where a record is kept.
 
     Its exponent is as secret as the key. After the alignment it is not needed any more: whoever destroys it makes
     sure that nobody can ever try out names, and that no name can be added either.
     """
 
     def __init__(
-        self, name: str, ring: Ring, key: Key, exponent: bytes, served: Iterable[tuple[str, Shared]] = ()
+        self,
+        name: str,
+        ring: Ring,
+        key: Key,
+        exponent: bytes,
+        served: Mapping[tuple[str, Shared], str] | None = None,
     ) -> None:
         if name not in ring.sites:
             raise DataError(f"{name!r} is not among the sites of the ring: {', '.join(ring.sites)}")
         self.name, self._ring, self._exponent = name, ring, exponent
         self._key = key.derive(f"joint alignment {json.dumps(ring.sites)}", ring.federation)
         self._waiting: dict[Shared, _Waiting] = {}
-        self.served: set[tuple[str, Shared]] = set(served)
-        """Whose lists this site has raised; to be kept on disk before an answer leaves."""
+        self.served: dict[tuple[str, Shared], str] = dict(served or {})
+        """Whose lists this site has raised, and a digest of each; to be kept on disk before an answer leaves."""
 
     def begin(self, kind: Shared, names: Sequence[str]) -> RingList:
-        """The list of these canonical names, hidden and in random order, for the next site."""
-        if kind in self._waiting:
-            raise PrivacyError(f"{self.name}: its list of {kind} is on its way already; each goes round once")
+        """The list of these canonical names, hidden and in secret order, for the next site.
+
+        What hides them and their order follow from the exponent, the ring and the names, so that the same names are
+        the same list after a crash too, and other names a list that cannot be compared with it.
+        """
         if len(set(names)) != len(names) or not 0 < len(names) <= self._ring.most_names:
             raise DataError(f"{self.name}: expected 1 to {self._ring.most_names} different names, got {len(names)}")
-        order = [*names, CHECK]
-        secrets.SystemRandom().shuffle(order)
-        hiding = fresh_scalar()
+        before = self._waiting.get(kind)
+        if before and {*before.names} != {*names, CHECK}:
+            raise PrivacyError(f"{self.name}: its {kind} have changed since its list left; each goes round once")
+        secret = self._secret_of(kind, names)
+        order = sorted([*names, CHECK], key=lambda name: secret.digest(name.encode()))
+        hiding = scalar_from(hashlib.sha512(secret.secret).digest())
         points = b"".join(raised((hash_to_point(self._domain(kind), name) for name in order), hiding))
         self._waiting[kind] = _Waiting(tuple(order), hiding, points)
         return self._signed(RingList(self._ring.federation, self.name, kind, (), points))
 
     def pass_on(self, message: RingList) -> RingList:
-        """Another site's list, raised to this site's exponent; each list once."""
+        """Another site's list, raised to this site's exponent; one list of each site, however often it comes."""
         self._check(message)
         expected = self._ring.way(message.origin) if message.origin in self._ring.sites else ()
         done = len(message.raised_by)
         if message.raised_by != expected[:done] or done >= len(expected) or expected[done] != self.name:
             raise PrivacyError(f"{self.name}: a list of {message.origin!r:.40} is not for this site at this point")
-        if (message.origin, message.kind) in self.served:
+        digest = hashlib.sha256(message.content).hexdigest()
+        if self.served.get((message.origin, message.kind), digest) != digest:
             raise PrivacyError(
-                f"{self.name}: the list of {message.origin}'s {message.kind} was served already; somebody asks again, "
-                "perhaps to try out names"
+                f"{self.name}: another list of {message.origin}'s {message.kind} was served already; somebody asks "
+                "again, perhaps to try out names"
             )
         points = points_of(message.points)
-        self.served.add((message.origin, message.kind))
+        self.served[message.origin, message.kind] = digest
         return self._signed(
             replace(
                 message,
@@ -163,6 +174,12 @@ class Party:
         domain = self._domain(message.kind).encode()
         made = (hashlib.sha256(domain + point).digest()[:PSEUDONYM_BYTES].hex() for point in final)
         return dict(zip(waiting.names, made, strict=True))
+
+    def _secret_of(self, kind: Shared, names: Sequence[str]) -> Key:
+        """For one list of this site in one ring alone."""
+        listed = hashlib.sha256(json.dumps(sorted(names)).encode()).hexdigest()
+        purpose = json.dumps(["joint hiding", kind, self._ring.sites, listed])
+        return Key(self._exponent).derive(purpose, self._ring.federation)
 
     def _domain(self, kind: Shared) -> str:
         return f"fedkge joint 1 {kind} {self._ring.federation}"

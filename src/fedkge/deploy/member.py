@@ -137,18 +137,20 @@ class Member:
         """Take the seat, as soon as all names have pseudonyms."""
         pseudonymise = pseudonyms_of(self._settings, prepared.key)
         if pseudonymise is None:
-            self._ring = RingSeat(self._settings, prepared.key, prepared.canonical.graph.entities.names)
             return
         admission = prepared.complete(pseudonymise, self._directory)
         self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
         self._say("joined", self._seat, self._seat.client.round)
 
     def _align(self, request: Align) -> Aligned:
-        if self._ring is None or self._prepared is None:
-            raise PolicyError(f"{self.name} has its pseudonyms; they are made once")
+        if self._prepared is None or self._settings.alignment != "joint":
+            raise PolicyError(
+                f"{self.name} is not asked for a joint alignment: it was not invited, or has a key for it"
+            )
+        if self._ring is None:
+            self._ring = RingSeat(self._settings, self._prepared.key, self._prepared.canonical.graph.entities.names)
         reply = self._ring.handle(request)
-        if reply.check:
-            self._ring = None
+        if reply.check and self._seat is None:
             self._sit(self._prepared)
         return reply
 

@@ -1,8 +1,10 @@
 """Joint pseudonyms over the engine: the server carries the sites' lists round, each site keeps its pseudonyms.
 
-The ring goes round once, before the first round. A site writes down whose lists it has raised before an answer leaves,
-and its own pseudonyms when its list has come back; after a crash in between, the sites remove `ring.json` and
-`pseudonyms.json` from their run directories, if they agree to go round again.
+The ring goes round once, before the first round. A site writes down which lists it has raised before an answer leaves,
+and its own pseudonyms when its list has come back. After a crash in between all of it is repeated: every site sends the
+same list and gives the same answers, and whoever has its pseudonyms keeps them. Where a site's names or its exponent
+have changed since, the others refuse; if they agree to go round anew, all remove `ring.json` and `pseudonyms.json`
+from their run directories.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class RingSeat:
     def __init__(self, settings: SiteSettings, key: Key, names: Sequence[str]) -> None:
         self._settings, self._key, self._names = settings, key, tuple(names)
         if not settings.exponent.exists():
+            if (settings.run / SERVED).exists():
+                raise PrivacyError(f"{settings.exponent}: gone, and lists were raised with it; restore it")
             create_key(settings.exponent, EXPONENT)
         self._exponent = exponent_of(read_key(settings.exponent, EXPONENT))
         self._party: Party | None = None
@@ -63,8 +67,10 @@ class RingSeat:
     def _seat(self, sites: tuple[str, ...]) -> Party:
         if self._party is None:
             ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
-            served = [(origin, "entities") for origin in _read(self._settings.run / SERVED)]
-            self._party = Party(self._settings.name, ring, self._key, self._exponent, served)  # type: ignore[arg-type]
+            served: dict[tuple[str, Shared], str] = {
+                (origin, "entities"): digest for origin, digest in _read(self._settings.run / SERVED).items()
+            }
+            self._party = Party(self._settings.name, ring, self._key, self._exponent, served)
         return self._party
 
     def _handle(self, request: Align, party: Party) -> Aligned:
@@ -74,15 +80,19 @@ class RingSeat:
             self._settings.federation, request.origin, "entities", request.raised_by, request.points, request.tag
         )
         if request.origin == self._settings.name:
-            made = dict(party.finish(message))
-            check = made.pop(CHECK)
-            write_atomically(self._settings.run / PSEUDONYMS, json.dumps(made).encode())
-            (self._settings.run / PSEUDONYMS).chmod(0o600)
-            return Aligned(self._settings.name, check=check)
+            return Aligned(self._settings.name, check=self._finished(message, party))
         answer = party.pass_on(message)
-        served = dict.fromkeys(sorted(origin for origin, _ in party.served), True)
+        served = {origin: digest for (origin, _), digest in sorted(party.served.items())}
         write_atomically(self._settings.run / SERVED, json.dumps(served).encode())
         return _outward(answer)
+
+    def _finished(self, message: RingList, party: Party) -> str:
+        """The pseudonym of the check name; all others are on disk then. They are made once, whatever comes back."""
+        path = self._settings.run / PSEUDONYMS
+        if not path.exists():
+            write_atomically(path, json.dumps(dict(party.finish(message))).encode())
+            path.chmod(0o600)
+        return str(_read(path)[CHECK])
 
 
 def carry(engine: Engine, sites: Sequence[str], timeout_seconds: float) -> None:
