@@ -8,13 +8,15 @@ import pytest
 
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
+from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
 from fedkge.deploy.layout import Layout
+from fedkge.deploy.policy import proposal
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.errors import RunError
-from fedkge.federation.messages import Aligned, Upload
+from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.report.gather import gather as gather_report
 from fedkge.runs import open_run
@@ -260,6 +262,22 @@ def test_a_site_whose_names_change_in_the_middle_of_a_ring_is_refused(tmp_path: 
         file.write("a guess\trelation\tanother guess\n")
     with InOneProcess(layout) as federation, pytest.raises(RunError, match="another list of client-0's entities"):
         federation.run()
+
+
+def test_a_ring_that_has_begun_takes_no_other_sites(tmp_path: Path) -> None:
+    """Else a server and one site could try out as many lists of names as they invent sites."""
+    layout = small_layout(tmp_path, owners=2, alignment="joint")
+    with InOneProcess(layout) as federation:
+        assert federation.run() == "finished"
+    with InOneProcess(layout) as federation:
+        site = federation.sites["client-0"]
+        site.handle(Invite(__version__, "try", proposal(layout.settings.configuration)))
+        known = site.handle(Align(tuple(layout.sites)))
+        assert isinstance(known, Aligned), known
+        other = site.handle(Align((*layout.sites, "mallory")))
+        assert isinstance(other, Failure)
+        assert "among client-0, client-1, client-2 has begun" in other.reason
+    assert "joint alignment among client-0, client-1, client-2" in notes(layout.sites["client-0"].parent / "run")
 
 
 def test_a_joint_alignment_that_a_site_spoils_trains_nothing(tmp_path: Path) -> None:

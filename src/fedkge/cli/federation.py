@@ -47,7 +47,7 @@ def init(
     console.print(f"Settings of the server: {layout.federation}", markup=False, soft_wrap=True)
     for one, path in layout.sites.items():
         console.print(f"For {one}: {path.parent} (start-up kit and site.toml)", markup=False, soft_wrap=True)
-    say("Send each site its folder by a way that you trust: it holds the site's private key; and a copy of the settings.")
+    say("Send each site its folder, which holds its private key, by a way that you trust; and a copy of the settings.")
     say("One site makes the consortium key (fedkge federation key) and gives it to the others, never to the server.")
     say(f"Next: fedkge server {layout.federation}, and at each site: fedkge client site.toml")
 

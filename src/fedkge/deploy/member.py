@@ -149,6 +149,7 @@ class Member:
             )
         if self._ring is None:
             self._ring = RingSeat(self._settings, self._prepared.key, self._prepared.canonical.graph.entities.names)
+            self._status.note(f"joint alignment among {', '.join(request.sites)!s:.500}: do you know them all?")
         reply = self._ring.handle(request)
         if reply.check and self._seat is None:
             self._sit(self._prepared)

@@ -1,10 +1,10 @@
 """Joint pseudonyms over the engine: the server carries the sites' lists round, each site keeps its pseudonyms.
 
-The ring goes round once, before the first round. A site writes down which lists it has raised before an answer leaves,
-and its own pseudonyms when its list has come back. After a crash in between all of it is repeated: every site sends the
-same list and gives the same answers, and whoever has its pseudonyms keeps them. Where a site's names or its exponent
-have changed since, the others refuse; if they agree to go round anew, all remove `ring.json` and `pseudonyms.json`
-from their run directories.
+The ring goes round once, before the first round. A site writes down whom it goes round with, and which lists it has
+raised before an answer leaves; its own pseudonyms when its list has come back. After a crash in between all of it is
+repeated: every site sends the same list and gives the same answers, and whoever has its pseudonyms keeps them. Where a
+site's names or its exponent have changed since, the others refuse; if they agree to go round anew, all remove `ring.json`
+and `pseudonyms.json` from their run directories.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fedkge.errors import PolicyError, PrivacyError, RunError
 from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
 from fedkge.federation.storage import write_atomically
 
-PSEUDONYMS, SERVED = "pseudonyms.json", "ring.json"
+PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"
 
 
 def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
@@ -51,7 +51,7 @@ class RingSeat:
     def __init__(self, settings: SiteSettings, key: Key, names: Sequence[str]) -> None:
         self._settings, self._key, self._names = settings, key, tuple(names)
         if not settings.exponent.exists():
-            if (settings.run / SERVED).exists():
+            if (settings.run / RECORD).exists():
                 raise PrivacyError(f"{settings.exponent}: gone, and lists were raised with it; restore it")
             create_key(settings.exponent, EXPONENT)
         self._exponent = exponent_of(read_key(settings.exponent, EXPONENT))
@@ -65,13 +65,24 @@ class RingSeat:
             raise PolicyError(str(error)) from error
 
     def _seat(self, sites: tuple[str, ...]) -> Party:
+        """The ring is that of the first request for good: each new site in it would be one more list of names to try."""
+        known = _read(self._settings.run / RECORD)
+        if known and tuple(known["sites"]) != sites:
+            raise PrivacyError(
+                f"{self._settings.name}: a ring among {', '.join(known['sites'])} has begun, now another is asked for"
+            )
         if self._party is None:
             ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
             served: dict[tuple[str, Shared], str] = {
-                (origin, "entities"): digest for origin, digest in _read(self._settings.run / SERVED).items()
+                (origin, "entities"): digest for origin, digest in known.get("served", {}).items()
             }
             self._party = Party(self._settings.name, ring, self._key, self._exponent, served)
+            self._keep(self._party, sites)
         return self._party
+
+    def _keep(self, party: Party, sites: tuple[str, ...]) -> None:
+        served = {origin: digest for (origin, _), digest in sorted(party.served.items())}
+        write_atomically(self._settings.run / RECORD, json.dumps({"sites": sites, "served": served}).encode())
 
     def _handle(self, request: Align, party: Party) -> Aligned:
         if not request.origin:
@@ -82,8 +93,7 @@ class RingSeat:
         if request.origin == self._settings.name:
             return Aligned(self._settings.name, check=self._finished(message, party))
         answer = party.pass_on(message)
-        served = {origin: digest for (origin, _), digest in sorted(party.served.items())}
-        write_atomically(self._settings.run / SERVED, json.dumps(served).encode())
+        self._keep(party, request.sites)
         return _outward(answer)
 
     def _finished(self, message: RingList, party: Party) -> str:
