@@ -3,8 +3,8 @@
 The ring goes round once, before the first round. A site writes down whom it goes round with, and which lists it has
 raised before an answer leaves; its own pseudonyms when its list has come back. After a crash in between all of it is
 repeated: every site sends the same list and gives the same answers, and whoever has its pseudonyms keeps them. Where a
-site's names or its exponent have changed since, the others refuse; if they agree to go round anew, all remove `ring.json`
-and `pseudonyms.json` from their run directories.
+site's names or its exponent have changed since, the others refuse; if they agree to go round anew, all remove
+`ring.json` and `pseudonyms.json` from their run directories.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RingSeat:
             raise PolicyError(str(error)) from error
 
     def _seat(self, sites: tuple[str, ...]) -> Party:
-        """The ring is that of the first request for good: each new site in it would be one more list of names to try."""
+        """The ring is that of the first request for good: each new site in it would be one more list to try."""
         known = _read(self._settings.run / RECORD)
         if known and tuple(known["sites"]) != sites:
             raise PrivacyError(
