@@ -207,7 +207,7 @@ def go_round(
 ) -> dict[str, Mapping[str, str]]:
     """The whole protocol in one process: for tests, measurements and as a description of it.
 
-    >>> from fedkge.deploy.keys import Key
+    >>> from fedkge.deploy.group import fresh_scalar
     >>> ring, key = Ring("study", ("a", "b", "c")), Key.fresh()
     >>> parties = {site: Party(site, ring, key, fresh_scalar()) for site in ring.sites}
     >>> made = go_round(parties, ring, "entities", {"a": ["fever"], "b": ["fever", "cough"], "c": ["rash"]})
