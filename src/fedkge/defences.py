@@ -27,6 +27,16 @@ DEFENCES: dict[str, Options] = {
         "batch-size": 1024,
         "noise-schedule": "decay",
     },
+    "noisy-copy": {
+        "dimension": 64,
+        "batch-size": 256,
+        "local-epochs": 3,
+        "negatives": 64,
+        "learning-rate": 3e-3,
+        "count-share": 0.375,
+        "copy-share": 0.625,
+        "count-weight": 1.5,
+    },
     "recommended": {
         "dimension": 32,
         "batch-size": 16384,
