@@ -70,6 +70,9 @@ that nothing has taught out of the way of an inner product. Of the weights of co
 """
 
 _BY_MODEL: dict[tuple[str, str], Options] = {
+    ("noisy-copy", "rotate"): {"count-weight": 1.0},
+    ("noisy-copy", "distmult"): {"regularisation": 5e-4},
+    ("noisy-copy", "complex"): {"regularisation": 5e-4},
     ("recommended", "transe"): {"norm": 2, "margin": 4.0, "count-weight": 4.0},
     ("recommended", "rotate"): {
         "margin": 4.0,
