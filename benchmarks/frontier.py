@@ -28,6 +28,7 @@ from fedkge.attacks.experiment import ACTIVE, AttackPlan, fitting_attacks, run_a
 from fedkge.attacks.target_files import read_targets
 from fedkge.audit.metrics import auc
 from fedkge.configuration import Configuration, parse
+from fedkge.copies import CopyPrior
 from fedkge.evaluation import rank, weighted_metrics
 from fedkge.evaluation.popularity import Popularity
 from fedkge.federation.run import Run
@@ -50,8 +51,8 @@ HOLDER = "released-counts"
 class CountsAlone:
     """A client's counts as a ranking of their own."""
 
-    def __init__(self, prior: CountPrior) -> None:
-        self._prior, self.candidates = prior, prior.released.entities
+    def __init__(self, prior: CountPrior | CopyPrior, entities: int) -> None:
+        self._prior, self.candidates = prior, entities
 
     def score(self, triples: Triples, side: Side, out: NDArray[np.float32]) -> None:
         """Fill `out` with what counts say."""
@@ -107,7 +108,7 @@ def controls(run: Run) -> dict[str, dict[str, float]]:
             noisy = Popularity.count(shard.train, size, epsilon=epsilon, generator=generator)
             scorers["popularity, same epsilon"] = noisy
         if prior := run.prior(name):
-            scorers["counts alone"] = CountsAlone(replace(prior, weight=1.0))
+            scorers["counts alone"] = CountsAlone(replace(prior, weight=1.0), size)
         for control, scorer in scorers.items():
             ranking = rank(scorer, shard.test, shard.true_triples, threads=run.configuration.threads or None)
             found[control].append((len(ranking), ranking.metrics()))
@@ -128,7 +129,7 @@ def attacked(run: Run) -> list[dict[str, Any]]:
 def holder_of_counts(run: Run) -> list[dict[str, Any]]:
     """The best guess about each canary from the two cells that it raises in each table, all other triples known."""
     victim, prior = run.configuration.victim, run.prior(run.configuration.victim)
-    if prior is None or run.directory is None:
+    if not isinstance(prior, CountPrior) or run.directory is None:
         return []
     targets = read_targets(run.directory / CANARIES, run.entities, run.relations)
     shard, counts = run.shards[run.clients.index(victim)], prior.released

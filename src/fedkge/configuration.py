@@ -92,7 +92,8 @@ class Configuration(BaseModel):
     regularisation: float = Field(0.0, ge=0, description="Weight of the squared norms of each positive triple's rows.")
 
     defence: str = Field(
-        "none", description="none, recommended, dpsgd, dp-flames or dp-flames-adaptive; --epsilon alone: recommended."
+        "none",
+        description="none, recommended, noisy-copy, dpsgd, dp-flames, dp-flames-adaptive; with --epsilon: recommended.",
     )
     epsilon: float | None = Field(
         None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
@@ -127,6 +128,12 @@ class Configuration(BaseModel):
         ge=0,
         lt=1,
         description="Share of epsilon that pays for noisy counts, whose popularity is added to scores; 0: none.",
+    )
+    copy_share: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Share of epsilon that pays for a noisy copy of the graph, which is trained on instead; 0: none.",
     )
     count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
     count_weight: float = Field(

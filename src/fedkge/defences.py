@@ -27,6 +27,16 @@ DEFENCES: dict[str, Options] = {
         "batch-size": 1024,
         "noise-schedule": "decay",
     },
+    "noisy-copy": {
+        "dimension": 64,
+        "batch-size": 256,
+        "local-epochs": 3,
+        "negatives": 64,
+        "learning-rate": 3e-3,
+        "count-share": 0.375,
+        "copy-share": 0.625,
+        "count-weight": 1.5,
+    },
     "recommended": {
         "dimension": 32,
         "batch-size": 16384,
@@ -60,6 +70,9 @@ that nothing has taught out of the way of an inner product. Of the weights of co
 """
 
 _BY_MODEL: dict[tuple[str, str], Options] = {
+    ("noisy-copy", "rotate"): {"count-weight": 1.0},
+    ("noisy-copy", "distmult"): {"regularisation": 5e-4},
+    ("noisy-copy", "complex"): {"regularisation": 5e-4},
     ("recommended", "transe"): {"norm": 2, "margin": 4.0, "count-weight": 4.0},
     ("recommended", "rotate"): {
         "margin": 4.0,

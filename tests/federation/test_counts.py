@@ -43,11 +43,11 @@ def test_counts_are_paid_in_the_first_round_before_they_are_drawn(shards, monkey
         patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", draw)
         with pytest.raises(KeyboardInterrupt):
             client.handle(Fit(1, rows_of(client)))
-    assert (paid, client.counts) == ([2], None)
+    assert (paid, client.released) == ([2], None)
     for number in (1, 2, 3):
         client.handle(Fit(number, rows_of(client)))
     assert prices(ledger) == [2, 0, 0], "the first round had not left, so it was not paid twice"
-    assert client.counts is not None
+    assert client.released is not None
 
 
 def test_counts_whose_round_failed_are_paid_again_or_not_drawn_again(shards, monkeypatch):
@@ -63,7 +63,7 @@ def test_counts_whose_round_failed_are_paid_again_or_not_drawn_again(shards, mon
         with pytest.raises(MemoryError):
             client.handle(Fit(1, rows_of(client)))
     assert isinstance(client.handle(Fit(1, rows_of(client))), Goodbye)
-    assert (prices(ledger), client.counts) == ([2], None)
+    assert (prices(ledger), client.released) == ([2], None)
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
@@ -76,12 +76,12 @@ def test_counts_and_training_stay_within_one_budget(shards, accountant):
 def test_a_failed_round_leaves_the_counts_of_an_earlier_one(shards, monkeypatch):
     client = client_of(shards[0], counted())
     client.handle(Fit(1, rows_of(client)))
-    before = client.counts
+    before = client.released
     with monkeypatch.context() as patched:
         patched.setattr("fedkge.federation.private_training.PrivateTrainer.train", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             client.handle(Fit(2, rows_of(client)))
-    assert client.counts is before
+    assert client.released is before
 
 
 def test_no_message_carries_counts(shards):

@@ -29,6 +29,7 @@ from fedkge.mechanisms.events import (
     Geometric,
     PublishedGaussian,
     PublishedTest,
+    Responses,
     SampledGaussian,
     SampledPair,
     SampledTest,
@@ -126,8 +127,8 @@ def _multiplier(event: Event) -> float:
         return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
-    if isinstance(event, Geometric):
-        raise ConfigurationError("geometric noise has no Gaussian that stands for it")
+    if isinstance(event, Geometric | Responses):
+        raise ConfigurationError(f"no Gaussian stands for {event}")
     return event.multiplier
 
 
@@ -135,6 +136,8 @@ def _span(event: Event) -> float:
     """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
     if isinstance(event, Geometric):
         return 2 / event.scale
+    if isinstance(event, Responses):
+        return event.epsilon
     noise = _multiplier(event)
     return TAIL_DEVIATIONS / noise + 0.5 / noise**2
 
@@ -143,6 +146,8 @@ def _typical_loss(charge: Charge) -> float:
     """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
     if isinstance(charge.event, Geometric):
         return charge.steps * 2 / charge.event.scale * math.tanh(0.5 / charge.event.scale)
+    if isinstance(charge.event, Responses):
+        return charge.steps * charge.event.epsilon * math.tanh(0.5 * charge.event.epsilon)
     rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
     sampled = rate**2 * math.expm1(min(noise**-2, 50.0))
     return charge.steps * min(sampled, rate * 0.5 / noise**2)
@@ -159,6 +164,10 @@ def distribution(event: Event, interval: float) -> Distribution:
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             1 / event.scale, sensitivity=1, value_discretization_interval=interval
         ).self_compose(2)
+    if isinstance(event, Responses):  # one answer changes, as a count that changes by one
+        return privacy_loss_distribution.from_discrete_laplace_mechanism(
+            event.epsilon, sensitivity=1, value_discretization_interval=interval
+        )
     if isinstance(event, SampledGaussian | SampledPair):
         return sampled_gaussian_distribution(event.multiplier, event.rate, interval)
     if isinstance(event, SampledTest):

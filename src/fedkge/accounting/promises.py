@@ -13,7 +13,7 @@ from fedkge.mechanisms.events import Charge
 from fedkge.registry import look_up
 
 UNIT = "triple"
-COSTLY_WHEN_LARGE = ("rate", "failure", "passed")
+COSTLY_WHEN_LARGE = ("rate", "failure", "passed", "epsilon")
 """The fields of events that cost more the larger they are; of all others, which are noise, the smaller."""
 
 

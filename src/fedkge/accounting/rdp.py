@@ -29,6 +29,7 @@ from fedkge.mechanisms.events import (
     Geometric,
     PublishedGaussian,
     PublishedTest,
+    Responses,
     SampledGaussian,
     SampledPair,
     SampledTest,
@@ -86,6 +87,8 @@ def curve(event: Event) -> Curve:
         return np.full(len(ORDERS), np.inf)
     if isinstance(event, Geometric):
         return np.array([2 * response_divergence(1 / event.scale, order) for order in ORDERS])
+    if isinstance(event, Responses):
+        return np.array([response_divergence(event.epsilon, order) for order in ORDERS])
     if isinstance(event, SampledTest):
         return np.array([sampled_divergence(event.rate, concentration(event), order) for order in ORDERS])
     with _without_warnings():

@@ -150,6 +150,8 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
     if run.directory is None or run.configuration.strategy != "fede":
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
+    if run.configuration.copy_share:
+        raise ConfigurationError("a white-box score reads noisy steps, and a noisy copy has none: audit it without")
     victim = run.configuration.victim
     seen = Transcript(run.directory).view(server=True, clients=victim)
     relations: dict[int, Table | None] = {0: _first_relations(run)}

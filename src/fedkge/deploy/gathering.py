@@ -39,6 +39,7 @@ from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
+from fedkge.releases import Arrays, model_arrays, released_of
 
 GRAPHS, SITES = "graphs", "sites.json"
 
@@ -57,10 +58,11 @@ class _Site:
         """A tensor of the site's final model."""
         return self.directory.read_model()[0][key]
 
-    def counts(self) -> dict[str, NDArray[Any]]:
-        """The site's noisy counts, in the order of its rows; nothing where its defence does not count."""
+    def counts(self) -> Arrays:
+        """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
         saved, _ = load_tensors(self.directory.checkpoints / f"{self.name}.safetensors")
-        return {key: array for key, array in saved.items() if key.startswith(COUNTS)}
+        arrays = {key.removeprefix(COUNTS): array for key, array in saved.items() if key.startswith(COUNTS)}
+        return model_arrays(released_of(arrays)) if arrays else {}
 
 
 def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:
@@ -138,7 +140,7 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
         order = np.argsort(member.own("relation_ids/client-0"))
         tensors |= {f"own/{member.client}": own, f"relation_ids/{member.client}": kinds}
         tensors[f"relations/{member.client}"] = np.ascontiguousarray(member.own("relations/client-0")[order])
-        tensors |= {f"counts/{member.client}/{key.removeprefix(COUNTS)}": one for key, one in member.counts().items()}
+        tensors |= {f"counts/{member.client}/{key}": one for key, one in member.counts().items()}
         if shared:
             whole = tensors.setdefault("entities", np.zeros((len(entities), table.shape[1]), np.float32))
             whole[own] = table

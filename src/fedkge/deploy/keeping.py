@@ -28,7 +28,7 @@ def keep_model(directory: RunDirectory, admission: Admission, client: Client, re
     aligned = admission.site.aligned
     directory.write_vocabularies(aligned.entities, aligned.relations)
     relation_table = client.unshared()["relations"]
-    counts = client.counts.renumbered(own, relations).arrays() if client.counts else {}
+    counts = client.released.renumbered(own, relations).arrays() if client.released else {}
     directory.write_model(
         {
             "entities": client.entities_with(request.rows),

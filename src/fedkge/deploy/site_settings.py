@@ -41,6 +41,7 @@ SITE_DECIDES = frozenset(
         "accountant",
         "noise_seed",
         "evaluate_every",
+        "copy_share",
         "count_share",
         "count_types",
         "count_weight",

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from fedkge.configuration import Configuration
 from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
+from fedkge.federation.copied import CopiedRounds
 from fedkge.federation.defence import Defence
 from fedkge.federation.defended import DefendedRounds
 from fedkge.federation.messages import (
@@ -33,16 +34,18 @@ from fedkge.federation.messages import (
     Sharing,
     Upload,
 )
+from fedkge.federation.plain_training import train_plainly
 from fedkge.federation.randomness import client_generator
 from fedkge.federation.storage import load_tensors, raw_bytes, save_tensors
 from fedkge.graph import Graph
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
-from fedkge.models.training import Trainer, TrainingOptions, batches
-from fedkge.prior.released import ReleasedCounts
+from fedkge.models.training import Trainer, TrainingOptions
+from fedkge.releases import Released, released_of
 
 Advance = Callable[[int], None]
 
+PrivateRounds: TypeAlias = DefendedRounds | CopiedRounds
 COUNTS = "counts/"
 """What the names of noisy counts begin with in a client's file: their lengths are no part of its shape."""
 
@@ -104,7 +107,7 @@ class Client:
         if self._path and self._path.exists():
             self._load(self._path)
 
-    def _new_trainer(self) -> tuple[Trainer, DefendedRounds | None]:
+    def _new_trainer(self) -> tuple[Trainer, PrivateRounds | None]:
         options = self._plan.configuration
         known = self.shard.train if options.filter_negatives else None
         negatives = Negatives(
@@ -119,7 +122,10 @@ class Client:
         )
         trainer = Trainer(self.embedding, negatives, training)
         defence = self._plan.defence
-        return trainer, DefendedRounds(defence, trainer, self.shard) if defence else None
+        if defence is None:
+            return trainer, None
+        rounds = CopiedRounds if defence.copy else DefendedRounds
+        return trainer, rounds(defence, trainer, self.shard)
 
     @property
     def round(self) -> int:
@@ -132,9 +138,9 @@ class Client:
         return self._defended.tests if self._defended else {}
 
     @property
-    def counts(self) -> ReleasedCounts | None:
-        """The noisy counts of this client's defence, once they are drawn; no message carries them."""
-        return self._defended.counts if self._defended else None
+    def released(self) -> Released | None:
+        """What this client's defence has released once, from then on; no message carries it."""
+        return self._defended.released if self._defended else None
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
@@ -207,7 +213,7 @@ class Client:
         rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
         return Upload(request.round, rows, self._triples, self._state.loss)
 
-    def _pay(self, defended: DefendedRounds, round_number: int) -> bool:
+    def _pay(self, defended: PrivateRounds, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
         ledger, charges = self._plan.ledger, defended.charges(self._state.served + 1, self._state.validations)
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
@@ -230,7 +236,7 @@ class Client:
     def _train_or_undo(self, request: Fit, digest: str) -> None:
         sent = {f"tables/{kind}" for kind in request.rows if kind not in self._places}  # comes again with each request
         own = {name: array.copy() for name, array in self._lasting().items() if name not in sent}
-        steps, before, counts = self._trainer.steps, self._state, self.counts
+        steps, before, released = self._trainer.steps, self._state, self.released
         try:
             self._state = self._trained(request, digest)
             self.save()
@@ -238,7 +244,7 @@ class Client:
             self._trainer, self._defended = self._new_trainer()
             self._fill(own)
             if self._defended:
-                self._defended.counts = counts
+                self._defended.released = released
             self._trainer.steps, self._state = steps, replace(before, began_from="")
             raise
 
@@ -269,20 +275,7 @@ class Client:
             source = self._defended.defence.source(self._plan.number, request.round)
             self._defended.train(self._state.served + 1, self._state.validations, source, generator, self._advance)
             return None
-        if options.local_steps:
-            return self._train_steps(options.local_steps, generator)
-        losses = [self._trainer.epoch(self.shard.train, generator, self._advance) for _ in range(options.local_epochs)]
-        return losses[-1]
-
-    def _train_steps(self, steps: int, generator: np.random.Generator) -> float:
-        losses: list[float] = []
-        while len(losses) < steps:
-            for batch in batches(self.shard.train, self._plan.configuration.batch_size, generator):
-                losses.append(self._trainer.step(batch, generator))
-                self._advance(len(batch))
-                if len(losses) == steps:
-                    break
-        return float(np.mean(losses))
+        return train_plainly(self._trainer, self.shard.train, options, generator, self._advance)
 
     def _evaluate(self, request: Evaluate) -> Scores:
         if self._defended:
@@ -336,7 +329,8 @@ class Client:
     def save(self) -> None:
         """Put the state on disk, if this client has a folder."""
         if self._path:
-            counts = {f"{COUNTS}{key}": array for key, array in (self.counts.arrays() if self.counts else {}).items()}
+            arrays = self.released.arrays() if self.released else {}
+            counts = {f"{COUNTS}{key}": array for key, array in arrays.items()}
             facts = {**asdict(self._state), "steps": self._trainer.steps}
             save_tensors(self._path, {**self._lasting(), **counts}, facts)
 
@@ -345,7 +339,7 @@ class Client:
         counts = {name.removeprefix(COUNTS): array for name, array in saved.items() if name.startswith(COUNTS)}
         tensors = {name: array for name, array in saved.items() if not name.startswith(COUNTS)}
         if self._defended and counts:
-            self._defended.counts = ReleasedCounts.of_arrays(counts)
+            self._defended.released = released_of(counts)
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:

@@ -13,6 +13,7 @@ from fedkge.accounting.calibration import calibrate
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.configuration import Configuration
+from fedkge.copies import CopyPlan
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
@@ -21,7 +22,7 @@ from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.dense_published import DensePublished
-from fedkge.mechanisms.events import Charge, Geometric
+from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.gaps import candidates
 from fedkge.mechanisms.noise import NoiseSource
@@ -111,10 +112,22 @@ class Defence:
         pooled baseline does not count: a count of all graphs is no part of one client's model.
         """
         options = self.options
-        if not options.count_share or options.epsilon is None or options.strategy == "pooled":
+        if not options.count_share or options.epsilon is None or options.strategy == "pooled" or options.copy_share:
             return None
         paid = options.count_share * options.epsilon
         return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
+
+    @property
+    def copy(self) -> CopyPlan | None:
+        """How the client copies its graph once, before it trains on the copy alone; None if it does not.
+
+        Counts get their share, answers theirs; both are stretched by `noise`, so that the whole keeps the budget.
+        """
+        options = self.options
+        if not options.copy_share or options.epsilon is None:
+            return None
+        counts, answers = (share * options.epsilon / self.noise for share in (options.count_share, options.copy_share))
+        return CopyPlan(2 / counts, answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
         """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
@@ -123,6 +136,8 @@ class Defence:
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
         """What a round with this noise costs; the first one that a client trains also pays for what is chosen once."""
+        if self.copy:
+            return (Charge(Geometric(self.copy.profile_scale)), Charge(Responses(self.copy.epsilon))) if first else ()
         plan = self.plan(noise)
         return (*(self._once(plan.selection) if first else ()), plan.charge(self.steps))
 
@@ -185,6 +200,7 @@ class Defence:
             "negatives": options.private_negatives,
             "schedule": options.noise_schedule,
             **({"counts": asdict(self.counts)} if self.counts else {}),
+            **({"copy": asdict(self.copy)} if self.copy else {}),
             "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
@@ -259,6 +275,19 @@ def _calibrated(options: Configuration, triples: int, entities: int) -> float:
     )
 
 
+def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
+    """What does not go with a noisy copy, and why."""
+    if not options.copy_share:
+        return
+    yield options.epsilon is None, "a copy is paid with a share of the budget: name --epsilon"
+    yield options.noise is not None, "a copy has no noise of steps: leave --noise out"
+    yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
+    yield options.count_share + options.copy_share > 1, "count-share and copy-share together exceed the budget"
+    yield options.strategy == "pooled", "a pooled graph is nobody's to copy: choose another strategy"
+    yield options.selection != "dense", "a copy selects no rows: set selection to dense"
+    yield options.noise_schedule != "constant", "a copy has no noise of rounds: set noise-schedule to constant"
+
+
 def check_defence(options: Configuration) -> None:
     """Refuse options that would make a promise untrue, before anything is read or written."""
     if options.defence == "none":
@@ -280,7 +309,11 @@ def check_defence(options: Configuration) -> None:
             options.data in (options.public_graph, options.public_validation),
             f"{options.data} is the private data, so it cannot be the public graph too",
         ),
-        (options.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"),
+        (
+            options.regularisation and not options.copy_share,
+            "regularisation of positive triples is not clipped: set regularisation to 0",
+        ),
+        *_against_copies(options),
         (
             options.private_negatives == "inside" and not SELECTIONS[options.selection].releases_all,
             f"negatives inside the gradient touch rows that {options.selection} would not noise: "

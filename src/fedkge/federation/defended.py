@@ -22,6 +22,7 @@ from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.models.training import Trainer
 from fedkge.prior.released import ReleasedCounts
+from fedkge.releases import Released
 
 
 class DefendedRounds:
@@ -32,7 +33,7 @@ class DefendedRounds:
         self._trainer, self._shard = trainer, shard
         self._rows: NDArray[np.int32] = np.full(len(shard.entities), -1, np.int32)
         """The rows that `fest` has chosen, then -1 to the end."""
-        self.counts: ReleasedCounts | None = None
+        self.released: Released | None = None
         """The noisy counts, from the first round on: drawn once, and never part of an upload."""
         self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
 
@@ -79,7 +80,7 @@ class DefendedRounds:
         defence = self.defence
         if defence.counts and self._draws_once(served):
             sizes = len(self._shard.entities), len(self._shard.relations)
-            self.counts = ReleasedCounts.draw(self._shard.train, *sizes, defence.counts, source)
+            self.released = ReleasedCounts.draw(self._shard.train, *sizes, defence.counts, source)
         if defence.options.selection == "fest" and not self._chosen:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen

@@ -28,13 +28,15 @@ from numpy.typing import NDArray
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration, read_toml, restore
+from fedkge.copies import CopyPrior
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
-from fedkge.prior import CountPrior, ReleasedCounts
+from fedkge.prior import CountPrior
+from fedkge.releases import prior_of
 
 __all__ = [
     "AT_THE_SITES",
@@ -96,11 +98,11 @@ class Run:
         tables = Tables(entities, self.tensors[f"relations/{client}"])
         return Embedding(scorer, tables, shape.margin, self.prior(client))
 
-    def prior(self, client: str) -> CountPrior | None:
+    def prior(self, client: str) -> CountPrior | CopyPrior | None:
         """What the client's noisy counts add to its scores; None where its defence does not count."""
         start = f"counts/{client}/"
         counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
-        return CountPrior(ReleasedCounts.of_arrays(counts), self.configuration.count_weight) if counts else None
+        return prior_of(counts, self.configuration.count_weight)
 
     def evaluate(
         self,

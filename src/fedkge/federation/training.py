@@ -29,6 +29,7 @@ from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.machine import available_cores
 from fedkge.models.tables import Table
+from fedkge.releases import model_arrays
 
 WATCHED = "both.realistic.mrr"
 """The metric that decides which round was best."""
@@ -266,8 +267,8 @@ class Federation:
             tensors[f"relations/{name}"] = shared["relations"][places[name]] if places else tables.relations
             if "entities" not in shared:
                 tensors[f"entities/{name}"] = tables.entities
-            counts = self.clients[name].counts
-            tensors |= {f"counts/{name}/{key}": array for key, array in (counts.arrays() if counts else {}).items()}
+            released = model_arrays(self.clients[name].released)
+            tensors |= {f"counts/{name}/{key}": array for key, array in released.items()}
         return tensors
 
     def _begin_from(self, start: Mapping[Shared, Mapping[str, Table]]) -> None:

@@ -47,6 +47,15 @@ class Geometric(_Numbers):
 
 
 @dataclass(frozen=True)
+class Responses(_Numbers):
+    """Answers about possible triples by randomised response, over the whole data: a triple changes one of them
+    (docs/proofs/copy.md).
+    """
+
+    epsilon: float
+
+
+@dataclass(frozen=True)
 class SampledGaussian(_Numbers):
     """A Gaussian release over a Poisson sample at `rate`: one step of DPSGD (docs/proofs/dense.md)."""
 
@@ -119,11 +128,12 @@ class PublishedGaussian(_Numbers):
 
 
 Event: TypeAlias = (
-    Gaussian | Geometric | SampledGaussian | SampledPair | SampledTest | PublishedTest | PublishedGaussian
+    Gaussian | Geometric | Responses | SampledGaussian | SampledPair | SampledTest | PublishedTest | PublishedGaussian
 )
 EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "geometric": Geometric,
+    "responses": Responses,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,
     "sampled-test": SampledTest,

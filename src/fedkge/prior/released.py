@@ -116,8 +116,8 @@ def _renumbered(table: NoisyCounts, types: int, sizes: tuple[int, int], entities
     lines, old_entities = np.divmod(table.keys, sizes[0])
     blocks, kinds = np.divmod(lines, types)
     sides, old_relations = np.divmod(blocks, sizes[1])
-    places, new_entities = _matches(old_entities, entities)
-    again, new_relations = _matches(old_relations[places], relations)
+    places, new_entities = matches(old_entities, entities)
+    again, new_relations = matches(old_relations[places], relations)
     places, new_entities = places[again], new_entities[again]
     keys = ((sides[places] * len(relations) + new_relations) * types + kinds[places]) * len(entities) + new_entities
     order = np.argsort(keys)
@@ -125,10 +125,10 @@ def _renumbered(table: NoisyCounts, types: int, sizes: tuple[int, int], entities
     return NoisyCounts(size, table.scale, table.threshold, keys[order], table.values[places][order])
 
 
-def _matches(old: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def matches(old: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every pair of a place in `old` and a new number whose old one stands there.
 
-    >>> [found.tolist() for found in _matches(np.array([7, 9, 7]), np.array([9, 7, 7]))]
+    >>> [found.tolist() for found in matches(np.array([7, 9, 7]), np.array([9, 7, 7]))]
     [[0, 0, 1, 2, 2], [1, 2, 0, 1, 2]]
     """
     order = np.argsort(rows, kind="stable")

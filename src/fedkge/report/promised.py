@@ -115,6 +115,10 @@ def _meaning(client: str, limit: float) -> str:
 
 
 def _mechanism(configuration: Configuration) -> str:
+    if configuration.copy_share:
+        return (
+            f"{configuration.defence}: counts with geometric noise and randomised responses, once; nothing after that"
+        )
     selection = configuration.selection
     chosen = {"dense": "all rows", "dense-published": "all entity rows, NONE on relations"}.get(
         selection, f"rows chosen by {selection}"

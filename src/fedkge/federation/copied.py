@@ -1,0 +1,72 @@
+"""The rounds of a client that trains on a noisy copy of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.copies import NoisyCopy
+from fedkge.errors import PrivacyError
+from fedkge.federation.defence import Defence
+from fedkge.federation.plain_training import train_plainly
+from fedkge.graph import Graph
+from fedkge.mechanisms.events import Charge
+from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models.training import Trainer
+from fedkge.releases import Released
+
+
+class CopiedRounds:
+    """Draws the copy in the first round, and trains every round on what it believes of it.
+
+    After the copy is drawn nothing here looks at the client's triples, so rounds cost nothing more. What is believed
+    follows the model as it gets better.
+    """
+
+    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
+        self.defence = defence
+        self._trainer, self._shard = trainer, shard
+        self.released: Released | None = None
+        """The copy, from the first round on."""
+
+    @property
+    def tests(self) -> dict[str, int]:
+        """A copy makes no tests."""
+        return {}
+
+    def lasting(self) -> dict[str, NDArray[Any]]:
+        """Nothing but the copy outlives a round."""
+        return {}
+
+    def charges(self, served: int, validations: Sequence[float]) -> tuple[Charge, ...]:  # noqa: ARG002
+        """What the next round costs: the copy, if it is not drawn yet."""
+        return self.defence.charges(self.defence.noise, first=self.released is None)
+
+    def train(
+        self,
+        served: int,
+        validations: Sequence[float],  # noqa: ARG002
+        source: NoiseSource,
+        generator: np.random.Generator,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Train a round that is paid for."""
+        plan = self.defence.copy
+        if plan is None:
+            raise PrivacyError("expected a defence with a copy-share, got one without")
+        if self.released is None:
+            sizes = len(self._shard.entities), len(self._shard.relations)
+            self.released = NoisyCopy.draw(self._shard.train, *sizes, plan, source)
+        if not isinstance(self.released, NoisyCopy):
+            raise PrivacyError("expected a noisy copy in the checkpoint, got counts")
+        model = self._trainer.embedding if served > 1 else None
+        triples = self.released.believed(model, generator)
+        if len(triples):
+            train_plainly(self._trainer, triples, self.defence.options, generator, advance)
+
+    def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:  # noqa: ARG002
+        """A copy follows no validation."""
+        return before

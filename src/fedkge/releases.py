@@ -1,0 +1,34 @@
+"""What a client releases once, whichever way, and keeps with its model: noisy counts, or a noisy copy of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from fedkge.copies import CopyPrior, NoisyCopy
+from fedkge.prior import CountPrior, ReleasedCounts
+
+Released: TypeAlias = ReleasedCounts | NoisyCopy
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+def released_of(arrays: Arrays) -> Released:
+    """What these arrays of a file were made from."""
+    return NoisyCopy.of_arrays(arrays) if "cells" in arrays else ReleasedCounts.of_arrays(arrays)
+
+
+def model_arrays(released: Released | None) -> Arrays:
+    """The arrays that belong into a model: all that scores need, and no more."""
+    if released is None:
+        return {}
+    return (released.without_answers() if isinstance(released, NoisyCopy) else released).arrays()
+
+
+def prior_of(arrays: Arrays, weight: float) -> CountPrior | CopyPrior | None:
+    """What a model's arrays add to its scores; None where there are none."""
+    if not arrays:
+        return None
+    released = released_of(arrays)
+    return CopyPrior(released, weight) if isinstance(released, NoisyCopy) else CountPrior(released, weight)

@@ -1,0 +1,146 @@
+"""A federation on noisy copies: paid once and beforehand, and resumed with the copy that was drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.configuration import parse
+from fedkge.errors import PrivacyError
+from fedkge.federation.defence import check_defence
+from fedkge.federation.messages import Fit, Goodbye
+from fedkge.federation.server import Server
+from fedkge.federation.storage import load_tensors
+from fedkge.runs import open_run, resume, start
+from tests.federation.conftest import SHORT
+from tests.federation.test_defence import client_of, rows_of
+
+COPIED = {"defence": "noisy-copy", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
+
+
+def copied(**options):
+    return parse({**SHORT, **COPIED, **options})
+
+
+def charges(ledger, client="client-0"):
+    """What was paid, entry by entry."""
+    return [sorted(type(charge.event).__name__ for charge in entry.charges) for entry in ledger.by_round(client)]
+
+
+ONCE = ["Geometric", "Responses"]
+
+
+def test_the_copy_is_paid_in_the_first_round_before_it_is_drawn(shards, monkeypatch):
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], copied(), ledger)
+    paid = []
+
+    def draw(*_):
+        paid.extend(charges(ledger))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.copied.NoisyCopy.draw", draw)
+        with pytest.raises(KeyboardInterrupt):
+            client.handle(Fit(1, rows_of(client)))
+    assert (paid, client.released) == ([ONCE], None)
+    for number in (1, 2, 3):
+        client.handle(Fit(number, rows_of(client)))
+    assert charges(ledger) == [ONCE, [], []], "the first round had not left, so it was not paid twice"
+
+
+def test_a_copy_whose_round_failed_is_paid_again_or_not_drawn_again(shards, monkeypatch):
+    client = client_of(shards[0], copied(), Ledger.in_memory())
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.copied.NoisyCopy.draw", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            client.handle(Fit(1, rows_of(client)))
+    assert isinstance(client.handle(Fit(1, rows_of(client))), Goodbye)
+    assert client.released is None
+
+
+def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
+    """With the same copy, clients whose triples are quite different train and upload the same."""
+    mirrored = replace(shards[0], train=np.ascontiguousarray(shards[0].train[::-1, [2, 1, 0]]))
+    clients = [client_of(shard, copied()) for shard in (shards[0], mirrored)]
+    clients[0].handle(Fit(1, rows_of(clients[0])))
+    fresh = [client_of(shard, copied()) for shard in (shards[0], mirrored)]
+    uploads = []
+    for client in fresh:
+        client._defended.released = clients[0].released
+        first = client.handle(Fit(1, rows_of(client)))
+        uploads.append(client.handle(Fit(2, first.rows)).rows["entities"])
+    assert np.array_equal(*uploads)
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_the_budget_is_kept_and_used(shards, accountant):
+    run = start(copied(accountant=accountant, epsilon=4.0, rounds=3), shards.graphs)
+    assert all(3.5 < spent <= 4.0 for spent in run.epsilon().values())
+    assert run.ledger.promises["client-0"].facts["copy"]["epsilon"] > 2
+
+
+def test_more_rounds_cost_nothing_more(shards):
+    spent = [start(copied(rounds=rounds), shards.graphs).epsilon() for rounds in (1, 5)]
+    assert spent[0] == spent[1]
+
+
+def test_an_interrupted_run_goes_on_with_the_copy_that_it_drew(shards, tmp_path, monkeypatch):
+    whole = start(copied(rounds=4), shards.graphs, tmp_path / "whole")
+
+    class InterruptionError(Exception):
+        pass
+
+    run_round = Server.run_round
+
+    def stop(server):
+        if server.round == 2:
+            raise InterruptionError
+        return run_round(server)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Server, "run_round", stop)
+        with pytest.raises(InterruptionError):
+            start(copied(rounds=4), shards.graphs, tmp_path / "halved")
+        patched.setattr("fedkge.federation.copied.NoisyCopy.draw", lambda *_: 1 / 0)
+        patched.setattr(Server, "run_round", run_round)
+        resume(tmp_path / "halved", data=shards)
+    for file in ("model.safetensors", "ledger.jsonl"):
+        assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert charges(whole.ledger) == [ONCE, [], [], []]
+
+
+def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_path):
+    trained = start(copied(), shards.graphs, tmp_path / "run")
+    opened = open_run(tmp_path / "run", data=shards)
+    key = "both.realistic.mrr"
+    for name, evaluation in opened.evaluate(controls=False, threads=1).items():
+        assert evaluation.metrics()[key] == trained.metrics[-1]["clients"][name][key]
+    tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
+    assert len(tensors["counts/client-0/cells"]) == 0 < len(tensors["counts/client-0/means"])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"epsilon": None, "noise": 3.0}, "name --epsilon"),
+        ({"noise": 3.0}, "leave --noise out"),
+        ({"count_share": 0.0}, "count-share above 0"),
+        ({"count_share": 0.5}, "exceed the budget"),
+        ({"strategy": "pooled"}, "nobody's to copy"),
+        ({"selection": "adafest", "private_negatives": "public"}, "selection to dense"),
+        ({"noise_schedule": "decay"}, "noise-schedule to constant"),
+        ({"filter_negatives": True, "negative_group": 1}, "filter-negatives to false"),
+        ({"patience": 3}, "patience to 0"),
+    ],
+)
+def test_what_does_not_go_with_a_copy_is_refused(options, reason):
+    with pytest.raises(PrivacyError, match=reason):
+        check_defence(copied(**options))
+
+
+def test_regularisation_goes_with_a_copy():
+    check_defence(copied(model="distmult", regularisation=1e-3))
