@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -148,6 +149,9 @@ class InOneProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for thread in threading.enumerate():  # a site that was not waited for ends what it does, as on its own machine
+            if thread.name.startswith("ThreadPoolExecutor"):
+                thread.join()
         self._stack.close()
 
     def run(self) -> str:

@@ -73,6 +73,18 @@ def finish(folder: Path, options: dict[str, object]) -> float:
     return time.perf_counter() - began
 
 
+def saved_round(folder: Path) -> int:
+    """The round that the server has saved, or -1 before it has saved any."""
+    server = folder / "checkpoints" / "server.safetensors"
+    return int(load_tensors(server)[1]["round"]) if server.exists() else -1
+
+
+def wait_for_round(child: int, folder: Path, number: int) -> None:
+    """Until this round is saved, however fast the machine is, or the child has ended."""
+    while saved_round(folder) < number and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(0.001)
+
+
 def inspect(folder: Path) -> int:
     """Read every file; returns the round that the server has saved, or -1 before it has saved any."""
     for path in folder.rglob("*"):
@@ -88,8 +100,7 @@ def inspect(folder: Path) -> int:
             assert path.read_text(encoding="utf-8").endswith("\n")
         else:
             assert path.is_dir() or path.suffix == ".partial", path
-    server = folder / "checkpoints" / "server.safetensors"
-    return int(load_tensors(server)[1]["round"]) if server.exists() else -1
+    return saved_round(folder)
 
 
 def check_ledger(path: Path) -> None:
@@ -127,16 +138,16 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
         defence = {"defence": "recommended", "epsilon": 8.0, "count_share": 0.5, "noise_seed": 4, "optimiser": "adam"}
         options |= {**defence, "optimiser_state": "kept", "record": "all"}
     warm_up(options)
+    rounds = int(str(options["rounds"]))
     whole = finish(folder / "undisturbed", options)
     again = finish(folder / "undisturbed", options)  # a finished run: all that a start costs
     moments, disturbed = random.Random(seed), folder / "disturbed"
     done, attempts, seen, unfinished = 0, 0, [], 0
     while done < kills:
-        reached = max(0, seen[-1]) if seen else 0
-        left = whole * (1 - reached / int(str(options["rounds"])))
         attempts += 1
         child = fork(disturbed, options)
-        time.sleep(moments.uniform(0, again + 2 * left / (kills - done)))
+        wait_for_round(child, disturbed, rounds * done // kills)
+        time.sleep(moments.uniform(0, (0 if done else again) + 1.5 * whole / rounds))
         os.kill(child, signal.SIGKILL)  # an ended child is a zombie until it is waited for, so this is never another's
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status):
