@@ -62,6 +62,43 @@ def test_a_copy_whose_round_failed_is_paid_again_or_not_drawn_again(shards, monk
     assert client.released is None
 
 
+def test_a_copy_outlives_a_round_that_failed_after_it_was_drawn(shards, monkeypatch):
+    """Training on it again is post-processing: nothing more is paid, and nothing is drawn anew."""
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], copied(), ledger)
+    for broken in ("fedkge.federation.copied.train_plainly", "fedkge.federation.client.Client.save"):
+        with monkeypatch.context() as patched:
+            patched.setattr(broken, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                client.handle(Fit(1, rows_of(client)))
+    before = client.released
+    assert before is not None
+    client.handle(Fit(1, rows_of(client)))
+    assert client.released is before
+    assert [entry for entry in charges(ledger) if entry] == [ONCE]
+
+
+def test_a_copy_is_on_disk_before_anything_is_trained_on_it(shards, tmp_path, monkeypatch):
+    """A site that is switched off in its first round, and asked for the second one when it is back, has its copy."""
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], copied(), ledger, tmp_path)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.copied.train_plainly", stop)
+        with pytest.raises(KeyboardInterrupt):
+            client.handle(Fit(1, rows_of(client)))
+    again = client_of(shards[0], copied(), ledger, tmp_path)
+    assert again.round == 0
+    assert again.released is not None
+    assert not isinstance(again.handle(Fit(2, rows_of(again))), Goodbye)
+    assert [entry for entry in charges(ledger) if entry] == [ONCE]
+    with pytest.raises(PrivacyError, match="lines are missing"):
+        client_of(shards[0], copied(), Ledger.in_memory(), tmp_path)
+
+
 def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
     """With the same copy, clients whose triples are quite different train and upload the same."""
     mirrored = replace(shards[0], train=np.ascontiguousarray(shards[0].train[::-1, [2, 1, 0]]))
@@ -129,7 +166,7 @@ def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_p
         ({"epsilon": None, "noise": 3.0}, "name --epsilon"),
         ({"noise": 3.0}, "leave --noise out"),
         ({"count_share": 0.0}, "count-share above 0"),
-        ({"count_share": 0.5}, "exceed the budget"),
+        ({"count_share": 0.5}, "add up to 1"),
         ({"strategy": "pooled"}, "nobody's to copy"),
         ({"selection": "adafest", "private_negatives": "public"}, "selection to dense"),
         ({"noise_schedule": "decay"}, "noise-schedule to constant"),

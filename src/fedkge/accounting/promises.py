@@ -13,6 +13,9 @@ from fedkge.mechanisms.events import Charge
 from fedkge.registry import look_up
 
 UNIT = "triple"
+COPIED = "copy"
+"""The fact of a promise that says how a graph is copied once: rounds after that cost nothing, however many."""
+
 COSTLY_WHEN_LARGE = ("rate", "failure", "passed", "epsilon")
 """The fields of events that cost more the larger they are; of all others, which are noise, the smaller."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import FILTERED, Ledger
-from fedkge.accounting.promises import Promise
+from fedkge.accounting.promises import COPIED, Promise
 
 SEEDED = "the noise comes from a research seed, and who knows it can take the noise away"
 PUBLISHED = "selection {} is the paper's as printed: relations take raw gradients, its epsilon is not sound"
@@ -37,6 +37,6 @@ def other_rounds(ledger: Ledger, client: str) -> tuple[int, int] | None:
     promise = ledger.promises[client]
     planned = promise.facts.get("rounds")
     paid = len({entry.round for entry in ledger.by_round(client) if entry.round is not None})
-    if planned is None or planned == paid or promise.facts.get(FILTERED):
+    if planned is None or planned == paid or promise.facts.get(FILTERED) or COPIED in promise.facts:
         return None
     return paid, int(planned)

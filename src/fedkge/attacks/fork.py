@@ -14,13 +14,14 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.view import partial_table
 from fedkge.errors import ConfigurationError
 from fedkge.federation.aggregation import average
-from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.client import Client, ClientPlan, saved_release
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Fit, Rows, Upload
-from fedkge.federation.run import Run
+from fedkge.federation.run import CHECKPOINTS, Run
 from fedkge.federation.transcript import Transcript
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
+from fedkge.releases import Released
 
 
 class ForkedSeat:
@@ -90,6 +91,12 @@ class ForkedSeat:
                 uploads[name] = reply.rows["entities"]
         return uploads
 
+    def _released(self, name: str) -> Released | None:
+        """What the real client drew once, so that it draws it no second time."""
+        directory = self._run.directory
+        path = directory / CHECKPOINTS / f"{name}.safetensors" if directory else None
+        return saved_release(path) if path and path.exists() and self._run.ledger is not None else None
+
     def _revive(self, name: str) -> Client:
         options = self._run.configuration.model_copy(update={"optimiser_state": "reset"})
         number = self._run.clients.index(name)
@@ -100,5 +107,5 @@ class ForkedSeat:
             plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
         steps = self._recorded * options.steps_per_round(len(client.shard.train))
-        client.continue_from(self._private[name]["relations"], steps, self._recorded)
+        client.continue_from(self._private[name]["relations"], steps, self._recorded, self._released(name))
         return client

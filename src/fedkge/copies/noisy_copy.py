@@ -32,6 +32,8 @@ SLACK = 0.2
 """Cells are asked down to this part of the rate at which a yes is as likely true as false: a model may believe it."""
 DRAWS = 16
 """Answers that a model compares each triple's own with."""
+CHUNK = 2**15
+"""So many triples are judged at a time."""
 MOST_EVIDENCE = 6.0
 """A model may change the logarithm of a rate by so much."""
 CORRECTION = 0.5
@@ -93,7 +95,13 @@ class NoisyCopy:
 
     def _evidence(self, embedding: Embedding, generator: np.random.Generator) -> Numbers:
         """By how much a model finds each triple likelier than with popular other ends; log, mean of both sides."""
-        triples = triples_of(self.cells, self.entities)
+        parts = [
+            self._evidence_of(triples_of(self.cells[first : first + CHUNK], self.entities), embedding, generator)
+            for first in range(0, len(self.cells), CHUNK)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _evidence_of(self, triples: Triples, embedding: Embedding, generator: np.random.Generator) -> Numbers:
         own = embedding.score_triples(triples).astype(np.float64)
         total = np.zeros(len(triples))
         for column, first_row in ((TAIL, 0), (HEAD, self.relations)):

@@ -20,6 +20,9 @@ POLL_SECONDS = 0.5
 FAREWELL_SECONDS = 20.0
 """A site that has the final model stays for so long, until the server has heard of it: it may be gone by then."""
 
+RETURN_SECONDS = 300.0
+"""The same for one that had it before it was started again: the server may need some time to ask for it."""
+
 LOG_FILE = "nvflare.log"
 
 
@@ -42,7 +45,8 @@ class Attendant:
         read_key(settings.key)
         if settings.graph not in DATASETS and not Path(settings.graph).exists():
             raise DataError(f"{settings.graph}: no such file or folder (graph in site.toml)")
-        narration = Narration(self._tell, read_status(settings.run))
+        before = read_status(settings.run)
+        narration = Narration(self._tell, before)
         self._tell(f"{settings.name}: waiting for the server of {settings.federation}; NVFlare's log: {self._log}")
         leaves: float | None = None
         try:
@@ -51,8 +55,10 @@ class Attendant:
                 status = read_status(settings.run)
                 narration.hear(status)
                 state = status.get("state")
-                if state == HAS_MODEL and leaves is None:
-                    leaves = time.monotonic() + FAREWELL_SECONDS
+                if state != HAS_MODEL:
+                    leaves = None
+                elif leaves is None:
+                    leaves = time.monotonic() + (FAREWELL_SECONDS if status != before else RETURN_SECONDS)
                 if state == FINISHED or (leaves is not None and time.monotonic() > leaves):
                     return status
                 time.sleep(POLL_SECONDS)

@@ -105,7 +105,8 @@ class Coordinator:
             try:
                 return self._run()
             except FedkgeError as error:
-                self._status.write(state=FAILED, error=str(error), exit_code=error.exit_code)
+                reached = self._checkpoint.round
+                self._status.write(state=FAILED, error=str(error), exit_code=error.exit_code, round=reached)
                 raise
 
     def _run(self) -> str:

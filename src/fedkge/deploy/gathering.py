@@ -28,7 +28,7 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
-from fedkge.federation.client import COUNTS
+from fedkge.federation.client import saved_release
 from fedkge.federation.messages import Rows, Shared, Upload
 from fedkge.federation.run import Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
@@ -39,7 +39,7 @@ from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
-from fedkge.releases import Arrays, model_arrays, released_of
+from fedkge.releases import Arrays, model_arrays
 
 GRAPHS, SITES = "graphs", "sites.json"
 
@@ -60,9 +60,7 @@ class _Site:
 
     def counts(self) -> Arrays:
         """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
-        saved, _ = load_tensors(self.directory.checkpoints / f"{self.name}.safetensors")
-        arrays = {key.removeprefix(COUNTS): array for key, array in saved.items() if key.startswith(COUNTS)}
-        return model_arrays(released_of(arrays)) if arrays else {}
+        return model_arrays(saved_release(self.directory.checkpoints / f"{self.name}.safetensors"))
 
 
 def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:

@@ -171,7 +171,7 @@ def check_noise(defence: Defence | None, site: SiteSettings) -> None:
 
     Fewer rounds under the same budget need less noise in each, so a server could lower it that way.
     """
-    if defence is None:
+    if defence is None or defence.copy:  # a copy has no noise that rounds could lower
         return
     least = min(defence.least_noise(number) for number in range(1, defence.options.rounds + 1))
     if least < site.limits.least_noise:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.promises import COPIED
 from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
 from fedkge.deploy.admission import site_fingerprint
@@ -50,12 +51,16 @@ class Preview:
             return "nothing: this site has no defence"
         facts = self.promise.facts
         budget = f"epsilon {self.promise.epsilon:g}" if self.promise.epsilon else "no limit, only a count,"
-        noise = (
-            f"noise {facts['noise']:.4g}, clip {facts['clip']:g}, {facts['rounds']} rounds, {self.promise.accountant}"
-        )
+        noise = f"{_mechanism(facts)}, {facts['rounds']} rounds, {self.promise.accountant}"
         line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
         reason = why_not_private(self.promise)
         return f"NOT PRIVATE: {reason}; it would count {line}" if reason else line
+
+
+def _mechanism(facts: Mapping[str, Any]) -> str:
+    if copy := facts.get(COPIED):
+        return f"counts with noise of scale {copy['profile_scale']:.4g}, answers of epsilon {copy['epsilon']:.4g}"
+    return f"noise {facts['noise']:.4g}, clip {facts['clip']:g}"
 
 
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:

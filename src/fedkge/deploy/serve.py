@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.deploy.console import Console
-from fedkge.deploy.coordinator import FAILED, REJOIN_FILE, handed_out, is_over
+from fedkge.deploy.coordinator import FAILED, REJOIN, REJOIN_FILE, handed_out, is_over
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
@@ -34,7 +34,7 @@ POLL_SECONDS = 0.5
 GATHER_SECONDS = 30.0
 """How long a server waits for sites that are missing before it goes on, or ends, without them."""
 
-MOST_FAILURES = 3
+MOST_FAILURES, FAILURE_SECONDS = 3, 2.0
 """Jobs in a row that may fail in the same round."""
 
 LOG_FILE = "nvflare.log"
@@ -49,6 +49,7 @@ class Supervisor:
         log = settings.run / LOG_FILE
         self._child = Child(server_command(kit, log, {SERVER_VARIABLE: str(path.resolve())}), tell)
         self._console = Console(settings.kits / COORDINATOR_KIT)
+        self._checkpoint = Checkpoint(RunDirectory(settings.run).checkpoints)
         self._failures, self._failed_round = 0, -1
         write_local(kit / "local", server_resources(kit), site_permissions())
         write_job(settings.run / "job", settings.name, 1)
@@ -75,7 +76,7 @@ class Supervisor:
 
     def _one_job(self, narration: Narration) -> dict[str, Any]:
         """Submit a job and watch it to its end; the status that it left."""
-        Status(self._settings.run).write(state="starting", round=read_status(self._settings.run).get("round", 0))
+        Status(self._settings.run).write(state="starting", round=self._checkpoint.round)
         job = self._console.submit(self._settings.run / "job")
         while True:
             self._child.watch()
@@ -95,7 +96,7 @@ class Supervisor:
     def _gather(self, run: Path) -> list[str]:
         """Wait for all sites at first, later for a while; returns who is connected."""
         began, seen = time.monotonic(), None
-        first = not Checkpoint(RunDirectory(run).checkpoints).exists()
+        first = not self._checkpoint.exists()
         least = 0 if is_over(run) else max(1, self._settings.configuration.minimum_clients)
         while True:
             self._child.watch()
@@ -129,10 +130,12 @@ class Supervisor:
             mark.touch()
 
     def _count_failures(self, status: dict[str, Any]) -> None:
-        if status.get("state") != FAILED and status.get("state") != "inviting":
+        """A job that ends otherwise than it should, and has not gone beyond the last one's round, is one more."""
+        if status.get("state") in (FINISHED, REJOIN):
             return
-        reached = int(status.get("round", self._failed_round))
+        reached = self._checkpoint.round
         self._failures = self._failures + 1 if reached == self._failed_round else 1
         self._failed_round = reached
         if self._failures >= MOST_FAILURES:
             raise RunError(f"{self._failures} jobs failed in a row: {status.get('error', 'see nvflare.log')}")
+        time.sleep(self._failures * FAILURE_SECONDS)

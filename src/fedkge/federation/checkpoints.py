@@ -47,6 +47,11 @@ class Checkpoint:
         """Whether the run has begun."""
         return self._path.exists()
 
+    @property
+    def round(self) -> int:
+        """The last round that was saved; 0 before the first."""
+        return int(load_tensors(self._path)[1]["round"]) if self.exists() else 0
+
     def save(self, server: Server, memory: Memory) -> None:
         """Replace the file by the present state."""
         save_tensors(self._path, server.tables, {"round": server.round, "memory": asdict(memory)})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
+from fedkge.copies import NoisyCopy
 from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
@@ -124,8 +125,9 @@ class Client:
         defence = self._plan.defence
         if defence is None:
             return trainer, None
-        rounds = CopiedRounds if defence.copy else DefendedRounds
-        return trainer, rounds(defence, trainer, self.shard)
+        if defence.copy:
+            return trainer, CopiedRounds(defence, trainer, self.shard, self.save)
+        return trainer, DefendedRounds(defence, trainer, self.shard)
 
     @property
     def round(self) -> int:
@@ -241,6 +243,8 @@ class Client:
             self._state = self._trained(request, digest)
             self.save()
         except BaseException:
+            copied = isinstance(self.released, NoisyCopy)  # it is paid for, and training on it again costs nothing
+            released = self.released if copied else released
             self._trainer, self._defended = self._new_trainer()
             self._fill(own)
             if self._defended:
@@ -321,8 +325,10 @@ class Client:
         for name, array in tensors.items():
             places[name][...] = array
 
-    def continue_from(self, relations: Rows, steps: int, rounds: int) -> None:
-        """Take over relations of its own from a record, and how many steps and rounds they took; for forks."""
+    def continue_from(self, relations: Rows, steps: int, rounds: int, released: Released | None = None) -> None:
+        """Take over what is its own from a record, and how many steps and rounds it took; for forks."""
+        if self._defended:
+            self._defended.released = released
         self.embedding.tables.relations[...] = relations
         self._trainer.steps, self._state = steps, _State(served=rounds)
 
@@ -336,10 +342,9 @@ class Client:
 
     def _load(self, path: Path) -> None:
         saved, facts = load_tensors(path)
-        counts = {name.removeprefix(COUNTS): array for name, array in saved.items() if name.startswith(COUNTS)}
         tensors = {name: array for name, array in saved.items() if not name.startswith(COUNTS)}
-        if self._defended and counts:
-            self._defended.released = released_of(counts)
+        if self._defended:
+            self._defended.released = _released_in(saved)
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:
@@ -353,14 +358,25 @@ class Client:
         self._check_ledger(path)
 
     def _check_ledger(self, path: Path) -> None:
-        """Refuse a ledger that knows less than was trained: it was lost, cut or taken from an older copy."""
+        """Refuse a ledger that knows less than was trained or drawn: it was lost, cut or taken from an older copy."""
         ledger, last = self._plan.ledger, self._state.round
-        if self._defended and last and not ledger.has_charged(self.name, last):
+        unpaid = last and not ledger.has_charged(self.name, last)
+        if self._defended and (unpaid or (self.released and not ledger.charges(self.name))):
             raise PrivacyError(
-                f"{path}: {self.name} has trained round {last}, which {ledger.path or 'its privacy ledger'} knows "
-                "nothing of, so lines are missing and what was spent is unknown. Restore the ledger from a copy as new "
-                "as the checkpoints; without one, count the whole budget as spent and start a new run elsewhere"
+                f"{path}: {self.name} has trained up to round {last}, of which {ledger.path or 'its privacy ledger'} "
+                "knows nothing, so lines are missing and what was spent is unknown. Restore the ledger from a copy as "
+                "new as the checkpoints; without one, count the whole budget as spent and start a new run elsewhere"
             )
+
+
+def saved_release(path: Path) -> Released | None:
+    """What the client of this checkpoint has released once."""
+    return _released_in(load_tensors(path)[0])
+
+
+def _released_in(saved: Mapping[str, NDArray[Any]]) -> Released | None:
+    arrays = {name.removeprefix(COUNTS): array for name, array in saved.items() if name.startswith(COUNTS)}
+    return released_of(arrays) if arrays else None
 
 
 def _digest(rows: Mapping[Shared, Rows]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.training import Trainer
 from fedkge.releases import Released
 
+LOG = logging.getLogger("fedkge.copy")
+
 
 class CopiedRounds:
     """Draws the copy in the first round, and trains every round on what it believes of it.
@@ -26,9 +29,9 @@ class CopiedRounds:
     follows the model as it gets better.
     """
 
-    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
+    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph, keep: Callable[[], None]) -> None:
         self.defence = defence
-        self._trainer, self._shard = trainer, shard
+        self._trainer, self._shard, self._keep = trainer, shard, keep
         self.released: Released | None = None
         """The copy, from the first round on."""
 
@@ -60,11 +63,15 @@ class CopiedRounds:
         if self.released is None:
             sizes = len(self._shard.entities), len(self._shard.relations)
             self.released = NoisyCopy.draw(self._shard.train, *sizes, plan, source)
+            self._keep()  # all of the budget is in it: it must not be lost with this round
         if not isinstance(self.released, NoisyCopy):
             raise PrivacyError("expected a noisy copy in the checkpoint, got counts")
         model = self._trainer.embedding if served > 1 else None
         triples = self.released.believed(model, generator)
-        if len(triples):
+        LOG.info("%d of %d answers are believed", len(triples), len(self.released.cells))
+        if not len(triples):
+            LOG.warning("no answer is likelier true than not, so nothing is trained: this graph needs a larger epsilon")
+        else:
             train_plainly(self._trainer, triples, self.defence.options, generator, advance)
 
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:  # noqa: ARG002

@@ -12,6 +12,7 @@ from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.calibration import calibrate
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
+from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration
 from fedkge.copies import CopyPlan
 from fedkge.errors import ConfigurationError, PrivacyError
@@ -38,6 +39,7 @@ SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two d
 SIZE_IS_PRIVATE = "add or remove one triple"
 PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
+MOST_EPSILON = 500.0
 VALIDATED = "validation every"
 """The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
@@ -173,7 +175,7 @@ class Defence:
     def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
         """Whether the budget allows these charges after what was spent."""
         epsilon, delta = self.options.epsilon, self.options.delta
-        if epsilon is None:
+        if epsilon is None or not charges:
             return True
         if self.schedule.adaptive:
             return self._filter(epsilon).admits(spent, charges)
@@ -191,16 +193,9 @@ class Defence:
             "defence": options.defence,
             "noise": self.noise,
             "rounds": options.rounds,
-            "steps per round": self.steps,
-            "batch": options.batch_size,
             "triples": self.triples,
-            "clip": options.clip,
-            "row clip": options.row_clip,
-            "selection": options.selection,
-            "negatives": options.private_negatives,
-            "schedule": options.noise_schedule,
+            **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
             **({"counts": asdict(self.counts)} if self.counts else {}),
-            **({"copy": asdict(self.copy)} if self.copy else {}),
             "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
@@ -215,6 +210,18 @@ class Defence:
             largest_round=self.charges(last, first=True),
             facts=facts,
         )
+
+    def _facts_of_steps(self) -> dict[str, object]:
+        options = self.options
+        return {
+            "steps per round": self.steps,
+            "batch": options.batch_size,
+            "clip": options.clip,
+            "row clip": options.row_clip,
+            "selection": options.selection,
+            "negatives": options.private_negatives,
+            "schedule": options.noise_schedule,
+        }
 
     def source(self, client: int, round_number: int) -> NoiseSource:
         """Fresh secret noise for a round, or the research seed's."""
@@ -282,7 +289,9 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     yield options.epsilon is None, "a copy is paid with a share of the budget: name --epsilon"
     yield options.noise is not None, "a copy has no noise of steps: leave --noise out"
     yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
-    yield options.count_share + options.copy_share > 1, "count-share and copy-share together exceed the budget"
+    yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
+    yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
+    yield options.noise_step or options.normalise, "a copy clips no gradients: leave noise-step and normalise out"
     yield options.strategy == "pooled", "a pooled graph is nobody's to copy: choose another strategy"
     yield options.selection != "dense", "a copy selects no rows: set selection to dense"
     yield options.noise_schedule != "constant", "a copy has no noise of rounds: set noise-schedule to constant"

@@ -13,6 +13,8 @@ from fedkge.mechanisms.noise import NoiseSource
 Cells = NDArray[np.int64]
 
 WORDS = 2**63
+UPWARDS = 1 + 2**-50
+"""Makes good for the rounding of exp and of quotients, so that no answer lies more rarely than it must."""
 
 
 def flip_chance(epsilon: float) -> float:
@@ -21,7 +23,7 @@ def flip_chance(epsilon: float) -> float:
     >>> round(flip_chance(5.0), 4)
     0.0067
     """
-    return 1 / (1 + math.exp(epsilon))
+    return math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 
 def respond(asked: Cells, held: Cells, epsilon: float, source: NoiseSource) -> Cells:
@@ -37,7 +39,7 @@ def respond(asked: Cells, held: Cells, epsilon: float, source: NoiseSource) -> C
     """
     if len(asked) and (np.diff(asked) <= 0).any():
         raise PrivacyError("expected every cell to be asked at most once, in ascending order; some come twice")
-    lies = source.generator.integers(0, WORDS, len(asked)) < math.ceil(WORDS * flip_chance(epsilon))
+    lies = source.generator.integers(0, WORDS, len(asked)) < math.ceil(WORDS * flip_chance(epsilon) * UPWARDS)
     places = np.minimum(np.searchsorted(held, asked), max(0, len(held) - 1))
     truth = held[places] == asked if len(held) else np.zeros(len(asked), bool)
     return asked[truth ^ lies]

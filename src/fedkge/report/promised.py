@@ -136,6 +136,11 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
 
     found = []
+    if configuration.copy_share:
+        found.append(
+            "A noisy copy gives away likely triples, not random ones. Most canaries are never asked for, so attacks "
+            "and an audit on canaries say little about ordinary triples: read design B, and judge by epsilon."
+        )
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
