@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 from fedkge import __version__
@@ -21,6 +22,7 @@ from fedkge.reproduction.table_utility import UtilityTable, utility_table
 from fedkge.reproduction.texts import PartText, part_text
 
 FORMAT = 1
+MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,18 @@ def _head(settings: Settings, cells: tuple[Cell, ...], asked: int) -> Head:
         asked,
         len(runs),
         round(sum(runs.values()) / 3600, 2),
-        tuple(sorted({cell.command for cell in cells})),
+        tuple(sorted({brief(cell.command) for cell in cells})),
         tuple(dict.fromkeys((days[0], days[-1]))) if days else (),
     )
+
+
+def brief(command: str) -> str:
+    """A command that names many cells, without their names: each cell's own file has them.
+
+    >>> brief("fedkge reproduce a b --full"), brief("fedkge reproduce a b c d e --full --workers 1")
+    ('fedkge reproduce a b --full', 'fedkge reproduce (5 cells by name) --full --workers 1')
+    """
+    program, names = command.split()[:2], list(takewhile(lambda word: not word.startswith("-"), command.split()[2:]))
+    if len(names) <= MOST_NAMES:
+        return command
+    return " ".join([*program, f"({len(names)} cells by name)", *command.split()[2 + len(names) :]])
