@@ -51,6 +51,7 @@ def budget_record(run: Run) -> dict[str, Any] | None:
 
 
 def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
+    from fedkge.accounting.promises import COPIED  # noqa: PLC0415 (heavy)
     from fedkge.accounting.validity import other_rounds, why_not_private  # noqa: PLC0415 (heavy)
 
     promise, spent = ledger.promises[client], ledger.spent(client)
@@ -60,7 +61,7 @@ def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
         "budget": promise.epsilon,
         "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
         "delta": promise.delta,
-        "noise": promise.facts["noise"],
+        "noise": None if COPIED in promise.facts else promise.facts["noise"],
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
         "neighbours": promise.neighbours,
@@ -79,7 +80,7 @@ def budget_table(record: dict[str, Any]) -> RenderableType:
             "no limit" if facts["budget"] is None else f"{facts['budget']:g}",
             "-" if facts["left"] is None else f"{facts['left']:.3f}",
             f"{facts['delta']:g}",
-            f"{facts['noise']:.3f}",
+            "-" if facts["noise"] is None else f"{facts['noise']:.3f}",
             str(facts["rounds"]),
         )
         for client, facts in record.items()
