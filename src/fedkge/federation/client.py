@@ -359,9 +359,10 @@ class Client:
 
     def _check_ledger(self, path: Path) -> None:
         """Refuse a ledger that knows less than was trained or drawn: it was lost, cut or taken from an older copy."""
+        if not self._defended:
+            return
         ledger, last = self._plan.ledger, self._state.round
-        unpaid = last and not ledger.has_charged(self.name, last)
-        if self._defended and (unpaid or (self.released and not ledger.charges(self.name))):
+        if (last and not ledger.has_charged(self.name, last)) or (self.released and not ledger.charges(self.name)):
             raise PrivacyError(
                 f"{path}: {self.name} has trained up to round {last}, of which {ledger.path or 'its privacy ledger'} "
                 "knows nothing, so lines are missing and what was spent is unknown. Restore the ledger from a copy as "
