@@ -25,9 +25,7 @@ def prolonged(shards, tmp_path):
 def test_a_run_whose_ledger_is_gone_does_not_go_on(prolonged, shards):
     (prolonged / "ledger.jsonl").unlink()
     for _ in range(2):  # the second time there is a new, short ledger
-        with pytest.raises(
-            PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl knows nothing"
-        ):
+        with pytest.raises(PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl knows nothing"):
             resume(prolonged, data=shards)
 
 
