@@ -22,6 +22,7 @@ from fedkge.reproduction.table_utility import UtilityTable, utility_table
 from fedkge.reproduction.texts import PartText, part_text
 
 FORMAT = 1
+PROGRAM = "fedkge reproduce "
 MOST_NAMES = 3
 
 
@@ -125,7 +126,8 @@ def brief(command: str) -> str:
     >>> brief("fedkge reproduce a b --full"), brief("fedkge reproduce a b c d e --full --workers 1")
     ('fedkge reproduce a b --full', 'fedkge reproduce (5 cells by name) --full --workers 1')
     """
-    program, names = command.split()[:2], list(takewhile(lambda word: not word.startswith("-"), command.split()[2:]))
-    if len(names) <= MOST_NAMES:
+    words = command.removeprefix(PROGRAM).split()
+    names = list(takewhile(lambda word: not word.startswith("-"), words))
+    if not command.startswith(PROGRAM) or len(names) <= MOST_NAMES:
         return command
-    return " ".join([*program, f"({len(names)} cells by name)", *command.split()[2 + len(names) :]])
+    return " ".join([PROGRAM.strip(), f"({len(names)} cells by name)", *words[len(names) :]])
