@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import fedkge as fk
@@ -157,6 +158,29 @@ class InOneProcess:
     def run(self) -> str:
         engine = EmbeddedEngine(self.sites, threads=1)  # type: ignore[arg-type]
         return Coordinator(engine, self.layout.settings).run()
+
+
+def after(calls: int, spoil: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """What spoils a site's answers from so many on."""
+    seen: list[bytes] = []
+
+    def changed(content: bytes) -> bytes:
+        seen.append(content)
+        return spoil(content) if len(seen) > calls else content
+
+    return changed
+
+
+def interrupt(_: bytes) -> bytes:
+    raise KeyboardInterrupt
+
+
+def broken_off(layout: Layout, site: str, calls: int) -> None:
+    """A job that ends, as by a power cut, when this site has given so many answers."""
+    with InOneProcess(layout) as federation:
+        federation.sites[site].spoil = after(calls, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            federation.run()
 
 
 class Party:

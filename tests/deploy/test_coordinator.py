@@ -24,6 +24,8 @@ from tests.deploy.small import (
     DEFENDED,
     OPEN,
     InOneProcess,
+    after,
+    broken_off,
     deployed,
     embedded,
     notes,
@@ -73,18 +75,7 @@ def test_the_run_of_the_server_does_not_speak_for_its_sites(tmp_path: Path) -> N
 
 def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, DEFENDED, owners=2, training=DEFENDED)
-    calls = []
-
-    def breaks(content: bytes) -> bytes:
-        calls.append(1)
-        if len(calls) == 6:  # invitation, greeting, shares, two uploads, and then the power goes
-            raise KeyboardInterrupt
-        return content
-
-    with InOneProcess(layout) as federation:
-        federation.sites["client-2"].spoil = breaks
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-2", 5)  # invitation, greeting, shares, two uploads, and then the power goes
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"
     assert np.array_equal(deployed(layout), embedded(layout))
@@ -95,20 +86,10 @@ def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
 def test_a_site_that_is_missing_is_left_out_and_comes_back(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, owners=2)
     with InOneProcess(layout) as federation:
-        federation.sites["client-0"].spoil = _after(4, lambda _: encode(Upload(1, {}, 0, None)))
+        federation.sites["client-0"].spoil = after(4, lambda _: encode(Upload(1, {}, 0, None)))
         federation.run()
     assert "client-0 was left out" in notes(layout.settings.run)
     assert read_status(layout.settings.run)["round"] == 4
-
-
-def _after(calls: int, spoil: object) -> object:
-    seen: list[bytes] = []
-
-    def changed(content: bytes) -> bytes:
-        seen.append(content)
-        return spoil(content) if len(seen) > calls else content  # type: ignore[operator]
-
-    return changed
 
 
 @pytest.mark.parametrize(
@@ -121,7 +102,7 @@ def _after(calls: int, spoil: object) -> object:
 def test_a_wrong_upload_is_refused_and_the_rest_go_on(tmp_path: Path, rows: np.ndarray, reason: str) -> None:
     layout = small_layout(tmp_path)
     with InOneProcess(layout) as federation:
-        federation.sites["client-1"].spoil = _after(2, lambda _: encode(Upload(1, {"entities": rows}, 1, None)))
+        federation.sites["client-1"].spoil = after(2, lambda _: encode(Upload(1, {"entities": rows}, 1, None)))
         assert federation.run() == "finished"
     assert "client-1 was left out" in notes(layout.settings.run)
 
@@ -140,10 +121,7 @@ def test_a_job_makes_a_round_before_it_ends_for_a_site_that_is_back(tmp_path: Pa
 
 def test_a_site_that_refuses_a_later_job_is_named_and_the_rest_go_on(tmp_path: Path) -> None:
     layout = small_layout(tmp_path)
-    with InOneProcess(layout) as federation:
-        federation.sites["client-2"].spoil = _after(3, _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-2", 3)
     path = layout.sites["client-1"]
     path.write_text(path.read_text(encoding="utf-8").replace("rounds = 4", "rounds = 2"), encoding="utf-8")
     with InOneProcess(layout) as federation:
@@ -160,20 +138,13 @@ def test_the_first_round_needs_everybody(tmp_path: Path) -> None:
 
 def test_a_later_job_does_not(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, DEFENDED, training=DEFENDED)
-    with InOneProcess(layout) as federation:
-        federation.sites["client-2"].spoil = _after(3, _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-2", 3)
     with InOneProcess(layout, ("client-0", "client-1")) as federation:
         assert federation.run() == "finished"
     assert "client-2 has not got the model" in notes(layout.settings.run)
     with InOneProcess(layout) as federation:
         federation.run()
     assert (layout.sites["client-2"].parent / "run" / "model.safetensors").exists()
-
-
-def _interrupt(_: bytes) -> bytes:
-    raise KeyboardInterrupt
 
 
 def test_a_site_whose_budget_is_spent_says_goodbye_and_the_rest_go_on(tmp_path: Path) -> None:
@@ -217,10 +188,7 @@ def test_terms_that_a_site_refuses_reach_the_server_with_a_reason(tmp_path: Path
 
 def test_joint_pseudonyms_go_round_once_and_the_table_is_that_of_the_embedded_engine(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, owners=2, alignment="joint")
-    with InOneProcess(layout) as federation:
-        federation.sites["client-0"].spoil = _after(6, _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-0", 6)
     kept = _pseudonyms(layout)
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"
@@ -233,10 +201,7 @@ def test_joint_pseudonyms_go_round_once_and_the_table_is_that_of_the_embedded_en
 def test_a_ring_that_broke_is_repeated_by_itself_and_gives_the_same_pseudonyms(tmp_path: Path, calls: int) -> None:
     """One site stops after its invitation, its own list, another's, one more; the last has its pseudonyms by then."""
     layout = small_layout(tmp_path, owners=2, alignment="joint")
-    with InOneProcess(layout) as federation:
-        federation.sites["client-1"].spoil = _after(calls, _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-1", calls)
     before = _pseudonyms(layout)
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"
@@ -252,10 +217,7 @@ def _pseudonyms(layout: Layout) -> dict[str, bytes]:
 
 def test_a_site_whose_names_change_in_the_middle_of_a_ring_is_refused(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, owners=2, alignment="joint")
-    with InOneProcess(layout) as federation:
-        federation.sites["client-1"].spoil = _after(3, _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-1", 3)
     graph = Path(read_site(layout.sites["client-0"]).graph)
     for dictionary in graph.glob("*.dict"):
         dictionary.unlink()
@@ -285,7 +247,7 @@ def test_a_joint_alignment_that_a_site_spoils_trains_nothing(tmp_path: Path) -> 
     layout = small_layout(tmp_path, owners=2, alignment="joint")
     wrong = encode(Aligned("client-0", ("client-1",), b"x", b"y"))
     with InOneProcess(layout) as federation:
-        federation.sites["client-1"].spoil = _after(1, lambda _: wrong)
+        federation.sites["client-1"].spoil = after(1, lambda _: wrong)
         with pytest.raises(RunError, match="stopped at client-1"):
             federation.run()
     assert not (layout.settings.run / "checkpoints" / "server.safetensors").exists()

@@ -19,6 +19,7 @@ from fedkge.runs import open_run
 from tests.deploy.small import (
     RECOMMENDED,
     InOneProcess,
+    broken_off,
     deployed,
     embedded,
     small_layout,
@@ -126,18 +127,7 @@ def _check_charged_once(path: Path, name: str) -> None:
 def test_a_crash_draws_and_charges_counts_no_second_time(tmp_path: Path, call: int) -> None:
     """Before the first upload leaves (the call after invitation, greeting and shares), and later."""
     layout = small_layout(tmp_path, RECOMMENDED, owners=2, training=RECOMMENDED)
-    calls: list[int] = []
-
-    def breaks(content: bytes) -> bytes:
-        calls.append(1)
-        if len(calls) > call:
-            raise KeyboardInterrupt
-        return content
-
-    with InOneProcess(layout) as federation:
-        federation.sites["client-1"].spoil = breaks
-        with pytest.raises(KeyboardInterrupt):
-            federation.run()
+    broken_off(layout, "client-1", call)
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"
     assert np.array_equal(deployed(layout), embedded(layout))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from fedkge.configuration import Configuration
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Fit, Reply, Request, Upload
+from fedkge.federation.server import RoundReport, Server
 from fedkge.federation.strategies import make_strategy
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs import start
 
 SHORT: dict[str, Any] = {
     "rounds": 3,
@@ -34,6 +37,25 @@ SHORT: dict[str, Any] = {
 
 def short(**options: Any) -> Configuration:
     return Configuration(**{**SHORT, **options})
+
+
+def break_off(configuration: Configuration, shards: Shards, folder: Path, rounds: int) -> None:
+    """Start a run there that ends, as by a power cut, after so many rounds."""
+
+    class InterruptionError(Exception):
+        pass
+
+    run_round = Server.run_round
+
+    def stop(server: Server) -> RoundReport:
+        if server.round == rounds:
+            raise InterruptionError
+        return run_round(server)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Server, "run_round", stop)
+        with pytest.raises(InterruptionError):
+            start(configuration, shards.graphs, folder)
 
 
 @pytest.fixture(scope="session")

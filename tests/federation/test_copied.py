@@ -12,10 +12,9 @@ from fedkge.configuration import parse
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import check_defence
 from fedkge.federation.messages import Fit, Goodbye
-from fedkge.federation.server import Server
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run, resume, start
-from tests.federation.conftest import SHORT
+from tests.federation.conftest import SHORT, break_off
 from tests.federation.test_defence import client_of, rows_of
 
 COPIED = {"defence": "noisy-copy", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
@@ -127,23 +126,9 @@ def test_more_rounds_cost_nothing_more(shards):
 
 def test_an_interrupted_run_goes_on_with_the_copy_that_it_drew(shards, tmp_path, monkeypatch):
     whole = start(copied(rounds=4), shards.graphs, tmp_path / "whole")
-
-    class InterruptionError(Exception):
-        pass
-
-    run_round = Server.run_round
-
-    def stop(server):
-        if server.round == 2:
-            raise InterruptionError
-        return run_round(server)
-
+    break_off(copied(rounds=4), shards, tmp_path / "halved", rounds=2)
     with monkeypatch.context() as patched:
-        patched.setattr(Server, "run_round", stop)
-        with pytest.raises(InterruptionError):
-            start(copied(rounds=4), shards.graphs, tmp_path / "halved")
         patched.setattr("fedkge.federation.copied.NoisyCopy.draw", lambda *_: 1 / 0)
-        patched.setattr(Server, "run_round", run_round)
         resume(tmp_path / "halved", data=shards)
     for file in ("model.safetensors", "ledger.jsonl"):
         assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()

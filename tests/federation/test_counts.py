@@ -15,7 +15,7 @@ from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.mechanisms.events import Geometric
 from fedkge.runs import open_run, resume, start
-from tests.federation.conftest import SHORT
+from tests.federation.conftest import SHORT, break_off
 from tests.federation.test_defence import client_of, rows_of
 
 COUNTED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "count_share": 0.5}
@@ -114,24 +114,9 @@ def test_a_model_is_opened_with_its_counts_and_ranks_the_same(shards, tmp_path):
 
 def test_an_interrupted_run_goes_on_with_the_counts_that_it_drew(shards, tmp_path, monkeypatch):
     whole = start(counted(rounds=4), shards.graphs, tmp_path / "whole")
-
-    class InterruptionError(Exception):
-        pass
-
-    def stop(server):
-        if server.round == 2:
-            raise InterruptionError
-        return run_round(server)
-
+    break_off(counted(rounds=4), shards, tmp_path / "halved", rounds=2)
     with monkeypatch.context() as patched:
-        from fedkge.federation.server import Server  # noqa: PLC0415
-
-        run_round = Server.run_round
-        patched.setattr(Server, "run_round", stop)
-        with pytest.raises(InterruptionError):
-            start(counted(rounds=4), shards.graphs, tmp_path / "halved")
         patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", lambda *_: 1 / 0)
-        patched.setattr(Server, "run_round", run_round)
         resume(tmp_path / "halved", data=shards)
     for file in ("model.safetensors", "ledger.jsonl"):
         assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()

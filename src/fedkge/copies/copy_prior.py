@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from fedkge.copies.noisy_copy import NoisyCopy
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
-
-UNSEEN = 0.003
-"""Added to every expected count: a little for answers that nothing is known about."""
+from fedkge.prior.prior import UNSEEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,8 +54,7 @@ class Ends:
 
 def _reach(values: Numbers, falling: Numbers, least: float) -> Cells:
     """For each value, how many of the others, from the largest, have a product with it of at least this."""
-    with np.errstate(divide="ignore"):
-        needed = np.where(values > 0, least / np.maximum(values, 1e-300), np.inf)
+    needed = np.where(values > 0, least / np.maximum(values, 1e-300), np.inf)
     return np.searchsorted(-falling, -needed, side="right").astype(np.int64)
 
 

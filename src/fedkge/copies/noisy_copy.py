@@ -10,7 +10,7 @@ not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,8 +122,7 @@ class NoisyCopy:
 
     def without_answers(self) -> NoisyCopy:
         """What scores need: the expected counts alone."""
-        none = np.empty(0, np.int64)
-        return NoisyCopy(self.entities, self.relations, self.epsilon, none, np.empty(0), self.expected)
+        return replace(self, cells=np.empty(0, np.int64), rates=np.empty(0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The copy as plain arrays, for a file."""
@@ -160,8 +159,8 @@ class NoisyCopy:
             places, numbers = matches(row.entities, entities)
             order = np.argsort(numbers)
             rows.append(Row(numbers[order], row.means[places][order], row.rest))
-        profile, none = Profile(len(entities), tuple(rows)), np.empty(0, np.int64)
-        return NoisyCopy(len(entities), len(relations), self.epsilon, none, np.empty(0), profile)
+        profile = Profile(len(entities), tuple(rows))
+        return replace(self.without_answers(), entities=len(entities), relations=len(relations), expected=profile)
 
 
 def truths(rates: Numbers, epsilon: float) -> Numbers:
