@@ -31,4 +31,6 @@ def prior_of(arrays: Arrays, weight: float) -> CountPrior | CopyPrior | None:
     if not arrays:
         return None
     released = released_of(arrays)
-    return CopyPrior(released, weight) if isinstance(released, NoisyCopy) else CountPrior(released, weight)
+    if isinstance(released, NoisyCopy):
+        return CopyPrior(released, released.weight * weight)
+    return CountPrior(released, weight)

@@ -9,6 +9,7 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
+from fedkge.copies.weighing import cells_of, held_out
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import check_defence
 from fedkge.federation.messages import Fit, Goodbye
@@ -73,7 +74,7 @@ def test_a_copy_outlives_a_round_that_failed_after_it_was_drawn(shards, monkeypa
     before = client.released
     assert before is not None
     client.handle(Fit(1, rows_of(client)))
-    assert client.released is before
+    assert client.released.cells is before.cells
     assert [entry for entry in charges(ledger) if entry] == [ONCE]
 
 
@@ -110,6 +111,22 @@ def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
         first = client.handle(Fit(1, rows_of(client)))
         uploads.append(client.handle(Fit(2, first.rows)).rows["entities"])
     assert np.array_equal(*uploads)
+
+
+def test_held_out_answers_are_not_trained_on_and_choose_the_weight_of_counts(shards, monkeypatch):
+    client, taught, judged = client_of(shards[0], copied(), Ledger.in_memory()), [], []
+
+    def weigh(copy, embedding, believed, generator):
+        judged.append(believed)
+        return 0.75
+
+    monkeypatch.setattr("fedkge.federation.copied.train_plainly", lambda _, triples, *rest: taught.append(triples))
+    monkeypatch.setattr("fedkge.federation.copied.weigh", weigh)
+    client.handle(Fit(1, rows_of(client)))
+    kept = held_out(cells_of(judged[0], client.released.entities))
+    assert kept.any()
+    np.testing.assert_array_equal(taught[0], judged[0][~kept])
+    assert client.released.weight == 0.75
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])

@@ -72,6 +72,8 @@ class NoisyCopy:
     """The number of triples to be expected in each of them before the answer."""
     expected: Profile
     """Expected counts by relation and side, by the noisy counts and the answers."""
+    weight: float = 1.0
+    """How much the counts weigh beside the model, as it was found last (`fedkge.copies.weighing`)."""
 
     @classmethod
     def draw(cls, triples: Triples, entities: int, relations: int, plan: CopyPlan, source: NoiseSource) -> NoisyCopy:
@@ -130,6 +132,7 @@ class NoisyCopy:
         return {
             "sizes": np.array([self.entities, self.relations], np.int64),
             "epsilon": np.array([self.epsilon], np.float64),
+            "weight": np.array([self.weight], np.float64),
             "cells": self.cells,
             "rates": self.rates,
             "lengths": np.array([len(row.entities) for row in rows], np.int64),
@@ -146,8 +149,9 @@ class NoisyCopy:
             ends = np.cumsum(arrays["lengths"])[:-1]
             parts = zip(np.split(arrays["listed"], ends), np.split(arrays["means"], ends), arrays["rests"], strict=True)
             rows = tuple(Row(listed, means, float(rest)) for listed, means, rest in parts)
-            epsilon = float(arrays["epsilon"][0])
-            return cls(entities, relations, epsilon, arrays["cells"], arrays["rates"], Profile(entities, rows))
+            epsilon, weight = float(arrays["epsilon"][0]), float(arrays["weight"][0])
+            profile = Profile(entities, rows)
+            return cls(entities, relations, epsilon, arrays["cells"], arrays["rates"], profile, weight)
         except (KeyError, ValueError, IndexError) as error:
             raise RunError(f"expected the arrays of a noisy copy, got {sorted(arrays)}: {error}") from error
 

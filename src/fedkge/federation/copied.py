@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.copies import NoisyCopy
+from fedkge.copies.weighing import cells_of, held_out, weigh
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import Defence
 from fedkge.federation.plain_training import train_plainly
@@ -72,7 +74,11 @@ class CopiedRounds:
         if not len(triples):
             LOG.warning("no answer is likelier true than not, so nothing is trained: this graph needs a larger epsilon")
         else:
-            train_plainly(self._trainer, triples, self.defence.options, generator, advance)
+            taught = triples[~held_out(cells_of(triples, self.released.entities))]
+            train_plainly(self._trainer, taught, self.defence.options, generator, advance)
+        weight = weigh(self.released, self._trainer.embedding, triples, generator)
+        LOG.info("counts weigh %g", weight)
+        self.released = replace(self.released, weight=weight)
 
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:  # noqa: ARG002
         """A copy follows no validation."""

@@ -23,7 +23,7 @@ from fedkge.federation.run import RunDirectory
 from fedkge.models import MODELS
 from fedkge.runs import resume, start
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent.parent
 STRATEGIES = {"central": ("fede",), "federated": ("fede", "isolated", "pooled")}
 CONTROLS = ("popularity", "popularity, epsilon 1")
 SHOWN = ("tail.realistic.mrr", "head.realistic.mrr", "both.realistic.mrr", "both.realistic.hits_at_10")
@@ -98,10 +98,9 @@ def show(kind: str) -> bool:
     return met
 
 
-def main(arguments: list[str]) -> int:
+def main(kind: str, arguments: list[str]) -> int:
     """Run the cells that are asked for, then print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks utility", description=__doc__)
-    parser.add_argument("kind", choices=sorted(STRATEGIES))
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks utility {kind}", description=__doc__)
     parser.add_argument("--model", choices=sorted(MODELS), action="append")
     parser.add_argument("--strategy", action="append")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories are kept")
@@ -109,13 +108,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if not options.show:
         for model in options.model or MODELS:
-            for strategy in options.strategy or STRATEGIES[options.kind]:
-                print(f"{options.kind} {model} {strategy}", flush=True)
-                run_one(options.kind, model, strategy, options.runs)
-    return 0 if show(options.kind) else 1
+            for strategy in options.strategy or STRATEGIES[kind]:
+                print(f"{kind} {model} {strategy}", flush=True)
+                run_one(kind, model, strategy, options.runs)
+    return 0 if show(kind) else 1
 
-
-if __name__ == "__main__":
-    import sys
-
-    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""What does a budget buy? Ways to train over data sets, models, budgets and seeds, beside counting.
+
+`frontier` measures the rows that `recommended` is judged by. `tune` tries options of one row (--set, repeatable, with
+several values after a comma) and ranks validation triples; take other data sets for it than those that are reported.
+A cell is one federation of three clients by entity. Cells are lines of `benchmarks/results/utility/`, so an
+interrupted sweep goes on where it stopped; what is there becomes its README.md and frontier.svg. With --attacks a cell
+has 1,000 canaries, and all passive attacks are played.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.utility.attacked import attacked
+from benchmarks.utility.counting import controls, mrrs
+from benchmarks.utility.page import write_page
+from benchmarks.utility.rows import ROWS, Cell, is_private
+from benchmarks.utility.store import Store
+from fedkge import __version__
+from fedkge.models import MODELS
+from fedkge.runs import start
+
+RESULTS = Path(__file__).parent.parent / "results" / "utility"
+DATA = ("fb15k-237", "nell-995", "codex-m", "ddb14", "demo")
+TUNING_DATA = ("codex-s", "codex-people")
+BUDGETS = (1.0, 2.0, 4.0, 8.0, 16.0)
+SEEDS = (11, 12, 13)
+
+
+def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, Any]:
+    """Train, rank, attack if asked."""
+    began, out = time.perf_counter(), runs / f"utility-{cell.data}-{cell.model}-{cell.row}-{cell.seed}"
+    shutil.rmtree(out, ignore_errors=True)  # of an interrupted cell
+    configuration = cell.configuration(threads)
+    if validate:
+        configuration = configuration.model_copy(update={"evaluate_every": configuration.rounds})
+    run = start(configuration, None, out if cell.canaries else None)
+    record = {
+        "cell": cell.name,
+        "data": cell.data,
+        "model": cell.model,
+        "row": cell.row,
+        "epsilon": cell.epsilon,
+        "seed": cell.seed,
+        "options": dict(cell.options),
+        "version": __version__,
+        "configuration": configuration.model_dump(exclude_defaults=True, exclude={"threads"}),
+        "spent": max(run.epsilon().values()) if run.ledger else 0,
+        "test": mrrs(run.metrics[-1]),
+        **({"validation": mrrs(run.metrics[-2])} if validate else {"controls": controls(run)}),
+        **({"canaries": cell.canaries, "outcomes": attacked(run)} if cell.canaries else {}),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    shutil.rmtree(out, ignore_errors=True)
+    return record
+
+
+def cells(options: argparse.Namespace, kind: str) -> Iterator[Cell]:
+    """What is asked for; all rows and models of one seed come before the next seed."""
+    data = options.data or (TUNING_DATA if kind == "tune" else DATA)
+    rows = options.row or (["recommended"] if kind == "tune" else ["none", "isolated", "recommended"])
+    seeds = options.seed or (SEEDS[:1] if kind == "tune" else SEEDS)
+    for seed, name, row in itertools.product(seeds, data, rows):
+        budgets = (options.epsilon or BUDGETS) if is_private(row) else (0.0,)
+        for epsilon, model, chosen in itertools.product(budgets, options.model or MODELS, choices(options.set)):
+            yield Cell(name, model, row, epsilon, seed, options.attacks, chosen)
+
+
+def choices(settings: Sequence[str]) -> list[dict[str, Any]]:
+    """All combinations of the values after each KEY=.
+
+    >>> choices(["count-weight=1,2", "norm=1"])
+    [{'count-weight': 1, 'norm': 1}, {'count-weight': 2, 'norm': 1}]
+    """
+    keys = [text.partition("=")[0] for text in settings]
+    values = [[_value(part) for part in text.partition("=")[2].split(",")] for text in settings]
+    return [dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def main(kind: str, arguments: list[str]) -> int:
+    """Measure the cells that are asked for and not there yet, then write the page."""
+    options = _parser(kind).parse_args(arguments)
+    store = Store(RESULTS / "tuning" if kind == "tune" else RESULTS)
+    for cell in () if options.show else cells(options, kind):
+        if cell.name in store.names(cell.data):
+            continue
+        print(time.strftime("%H:%M:%S"), cell.name, end=" ", flush=True)
+        record = measure(cell, options.threads, options.runs, kind == "tune")
+        store.add(cell.data, record)
+        print(f"{record.get('validation', record['test'])['both']:.4f}  {record['seconds']:.0f} s", flush=True)
+    write_page(store, kind)
+    print((store.folder / "README.md").read_text())
+    return 0
+
+
+def _parser(kind: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks utility {kind}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", action="append", help="repeat for several")
+    parser.add_argument("--row", choices=sorted(ROWS), action="append")
+    parser.add_argument("--model", choices=sorted(MODELS), action="append")
+    parser.add_argument("--epsilon", type=float, action="append", help=f"default: {BUDGETS}")
+    parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE]", help="options of the row")
+    parser.add_argument("--attacks", choices=("shared", "victim", "likely"), default="", help="attack such canaries")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where attacked runs are kept meanwhile")
+    parser.add_argument("--show", action="store_true", help="only write and print the page of what is there")
+    return parser

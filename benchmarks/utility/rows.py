@@ -1,0 +1,69 @@
+"""What is compared: a row is a way to train, a cell is one federation of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedkge.configuration import Configuration, parse
+from fedkge.defences import with_defence
+
+CLIENTS, ROUNDS = 3, 25
+PAPER_ROUNDS = 6
+"""Of the paper's defences, as in its reproduction: at a given budget fewer rounds mean less noise."""
+ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
+"""Options that rows without a defence take over from `recommended`, so that only privacy differs."""
+ROWS: dict[str, Mapping[str, Any]] = {
+    "none": {"defence": "none"},
+    "isolated": {"defence": "none", "strategy": "isolated"},
+    "recommended": {"defence": "recommended"},
+    "noisy-steps": {"defence": "noisy-steps"},
+    "dpsgd": {"defence": "dpsgd", "rounds": PAPER_ROUNDS},
+    "dp-flames": {"defence": "dp-flames", "rounds": PAPER_ROUNDS},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One federation of three clients by entity; an epsilon of 0 is no budget."""
+
+    data: str
+    model: str
+    row: str
+    epsilon: float
+    seed: int
+    canaries: str = ""
+    """Where canaries come from, if it is attacked; design B needs none of them."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What differs from the row."""
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it from all others."""
+        budget = f" @{self.epsilon:g}" if self.epsilon else ""
+        changed = "".join(f" {key}={json.dumps(value)}" for key, value in sorted(self.options.items()))
+        attacked = f" attacked:{self.canaries}" if self.canaries else ""
+        return f"{self.data} {self.model} {self.row}{budget} seed {self.seed}{changed}{attacked}"
+
+    def configuration(self, threads: int) -> Configuration:
+        """All of its settings. Noise is repeatable: all of these graphs are public."""
+        chosen = dict(ROWS[self.row])
+        if chosen["defence"] == "none":
+            like = with_defence({"model": self.model, "epsilon": 1.0})
+            chosen = {**{key: like[key] for key in ALIKE if key in like}, **chosen}
+        budget = {"epsilon": self.epsilon, "noise-seed": self.seed} if self.epsilon else {}
+        played = {"canaries": 1000, "canary-source": self.canaries, "record": "every:5"} if self.canaries else {}
+        common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
+        values = {**common, **chosen, **budget, **played, **self.options}
+        return parse({**values, "seed": self.seed, "threads": threads})
+
+
+def is_private(row: str) -> bool:
+    """Whether a row spends a budget.
+
+    >>> is_private("isolated"), is_private("dpsgd")
+    (False, True)
+    """
+    return ROWS[row]["defence"] != "none"

@@ -1,0 +1,66 @@
+"""How much counts weigh beside a model: a good model lowers it, a poor one raises it, and no triple is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fedkge.copies import CopyPlan, NoisyCopy
+from fedkge.copies.noisy_copy import triples_of
+from fedkge.copies.weighing import HELD_OUT, LEAN, WEIGHTS, cells_of, held_out, weigh
+from fedkge.graph.synthetic import synthetic_graph
+from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer
+
+GRAPH = synthetic_graph(entities=200, relations=5, triples=4000, seed=3)
+COPY = NoisyCopy.draw(
+    GRAPH.train, len(GRAPH.entities), len(GRAPH.relations), CopyPlan(0.5, 6.0), NoiseSource.research(1)
+)
+
+
+def model() -> Embedding:
+    shape = ModelShape(dimension=8)
+    scorer = make_scorer("transe", shape)
+    tables = initial_tables(scorer, shape, COPY.entities, COPY.relations, np.random.default_rng(0))
+    return Embedding(scorer, tables, shape.margin)
+
+
+class Table:
+    """A model that knows the graph: 9 for what is true, 0 for the rest."""
+
+    def __init__(self, triples: np.ndarray) -> None:
+        self._dense = np.zeros((COPY.relations, COPY.entities, COPY.entities), np.float32)
+        self._dense[triples[:, 1], triples[:, 0], triples[:, 2]] = 9.0
+
+    def score(self, triples, side, out):
+        for line, (head, relation, tail) in enumerate(triples.tolist()):
+            out[line] = self._dense[relation, head] if side == "tail" else self._dense[relation, :, tail]
+
+
+def test_cells_and_triples_are_two_names_of_one_thing():
+    np.testing.assert_array_equal(cells_of(triples_of(COPY.cells, COPY.entities), COPY.entities), COPY.cells)
+
+
+def test_about_one_answer_of_so_many_is_held_out_whatever_the_numbers_are():
+    for cells in (COPY.cells, np.arange(20_000), np.arange(20_000) * COPY.entities):
+        share = held_out(cells).mean()
+        assert 0.5 / HELD_OUT < share < 1.6 / HELD_OUT
+
+
+def test_counts_weigh_little_beside_a_model_that_knows_and_much_beside_one_that_does_not():
+    believed, generator = COPY.believed(), np.random.default_rng(1)
+    knowing = weigh(COPY, Table(GRAPH.train), believed, generator)
+    ignorant = weigh(COPY, model(), believed, generator)
+    assert knowing <= 0.5 < 2 <= ignorant
+    assert {knowing, ignorant} <= {LEAN * weight for weight in WEIGHTS}
+
+
+def test_without_answers_counts_weigh_most():
+    assert weigh(COPY.without_answers(), model(), GRAPH.train[:0], np.random.default_rng(1)) == LEAN * WEIGHTS[-1]
+
+
+def test_the_weight_is_kept_with_the_copy_and_with_the_model():
+    heavy = replace(COPY, weight=4.0)
+    assert NoisyCopy.of_arrays(heavy.arrays()).weight == 4.0
+    assert NoisyCopy.of_arrays(heavy.without_answers().arrays()).weight == 4.0
