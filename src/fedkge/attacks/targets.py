@@ -37,8 +37,6 @@ DESIGNS: dict[str, str] = {
 COUNT = 500
 CALIBRATION = 100
 AUXILIARY = 20
-BATCHES = 50
-"""So often likely triples are drawn, four times as many as are wanted, before it is said that there are too few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,19 +319,19 @@ def _random_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Tri
 
 def _likely_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Triples:
     """Distinct triples in no graph, no loops: the relation and head of one training triple with the tail of another
-    of the same relation. Fewer than wanted where `BATCHES` of draws find no more.
+    of the same relation. Fewer than wanted where a batch finds no new one.
     """
     real = pool.fitting[np.argsort(pool.fitting[:, RELATION], kind="stable")]
     first, last = (np.searchsorted(real[:, RELATION], real[:, RELATION], side) for side in ("left", "right"))
     drawn, batch = no_triples(), 4 * wanted + 64
-    for _ in range(BATCHES if len(real) else 0):
+    before = -1
+    while before < len(drawn) < wanted and len(real):
+        before = len(drawn)
         one = random.integers(0, len(real), batch)
         fresh = real[one].copy()
         fresh[:, TAIL] = real[random.integers(first[one], last[one]), TAIL]
         fresh = fresh[(fresh[:, HEAD] != fresh[:, TAIL]) & ~_among(_keys(fresh, pool.sizes), pool.known)]
         drawn = distinct_triples(np.concatenate([drawn, fresh]))
-        if len(drawn) >= wanted:
-            break
     return drawn[:wanted]
 
 

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.canaries import CANARIES
+from fedkge.attacks.cip import overlaps
 from fedkge.attacks.recorded import recorded_view, shard_of
+from fedkge.attacks.structure import ends_known
 from fedkge.attacks.target_files import read_targets
 from fedkge.attacks.targets import Targets, auxiliary_triples
 from fedkge.attacks.view import Adversary, View
@@ -233,7 +235,7 @@ def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np
 
 
 def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
-    """Which canaries the adversary can judge: it holds rows of both ends, and something about the relation."""
+    """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
     client = run.configuration.adversary
     if view.adversary == "server":
         told = view.auxiliary if view.auxiliary is not None else triples[:0]
@@ -241,6 +243,7 @@ def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
     able = np.isin(triples[:, RELATION], run.tensors[f"relation_ids/{client}"])
     if view.adversary == "client":
         able &= np.isin(triples[:, [HEAD, TAIL]], run.tensors[f"own/{client}"]).all(axis=1)
+        able &= np.logical_or.reduce([ends_known(others, triples) for _, others in overlaps(view, "audit")])
     return np.asarray(able, dtype=np.bool_)
 
 

@@ -237,7 +237,6 @@ def sentences(found: RunAudit) -> list[str]:
 
 def _passive(names: Sequence[str]) -> tuple[str, ...]:
     from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
-
     from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
     chosen = check_names([name for name in names if name != COPY])
