@@ -5,7 +5,17 @@ and 4,000 likely canaries in some 2,400 counts, many with one or two of them. It
 whole copy and has one look of 600 guesses, at 99 % confidence: the canaries about which answer and counts agree.
 A small part of epsilon goes into counts where the bug is in the answers, half of it where it is in the counts.
 
-MEASURED
+What was found over 20 seeds, and in how many runs the claim was contradicted:
+
+                                      counts get .15 of epsilon    counts get .5
+correct                               1.56 to 1.97,  0 of 20       1.47 to 1.89,  0 of 20
+answers that lie as for 2 epsilon     2.61 to 3.54, 20 of 20
+a cell asked thrice, by majority      2.25 to 2.78, 20 of 20
+counts with half of their noise                                    2.18 to 2.75, 20 of 20
+counts without noise                                               3.72 to 4.55, 20 of 20 (at most 4.55 can be shown)
+
+This auditor loses next to nothing of what the proof allows, so the bound of a correct copy lies close to its claim: at
+95 % confidence and .35 of epsilon for counts 2 of 20 correct ones were contradicted, where 1 is to be expected.
 
 A correct federation is contradicted by chance in at most 1 % of audits (`test_audit_honesty.py`). Seeds are fixed here.
 """
