@@ -158,8 +158,10 @@ class Configuration(BaseModel):
     canary_coins: Literal["half", "independent", "seeded"] = Field(
         "half", description="Who is put there: a fixed half; or, for an audit, one system coin each, or a seeded one."
     )
-    canary_source: Literal["shared", "victim", "rare"] = Field(
-        "shared", description="Names of canaries: those that victim and adversary share, the victim's, its rare ones."
+    canary_source: Literal["shared", "victim", "rare", "likely"] = Field(
+        "shared",
+        description="Names of canaries: those that victim and adversary share, the victim's, its rare ones, or likely "
+        "triples of its names.",
     )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")

@@ -11,7 +11,7 @@ import pytest
 
 from fedkge.attacks.canaries import CANARIES, insert_canaries
 from fedkge.attacks.targets import Targets
-from fedkge.errors import RunError
+from fedkge.errors import DataError, RunError
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Vocabulary
 from fedkge.runs import open_run, resume, start
 from tests.attacks.test_recorded import SHARDS, tiny
@@ -47,7 +47,7 @@ def test_any_number_of_canaries() -> None:
     assert len(shards[0].train) == len(SHARDS[0].train) + int(canaries.members.sum())
 
 
-@pytest.mark.parametrize("source", ["victim", "rare", "shared"])
+@pytest.mark.parametrize("source", ["victim", "rare", "shared", "likely"])
 def test_canaries_have_the_victims_names_and_are_in_no_graph(source: str) -> None:
     _, canaries = inserted(canary_coins="seeded", canary_source=source, canaries=40)
     held = {
@@ -60,7 +60,7 @@ def test_canaries_have_the_victims_names_and_are_in_no_graph(source: str) -> Non
         assert {ENTITIES[h], ENTITIES[t]} <= set(SHARDS[0].entities)
         assert RELATIONS[r] in SHARDS[0].relations
     outside = [ENTITIES[end] not in SHARDS[1].entities for end in canaries.triples[:, [HEAD, TAIL]].ravel().tolist()]
-    assert source == "rare" or any(outside) == (source == "victim")
+    assert source == "rare" or any(outside) == (source != "shared")
 
 
 def test_rare_names_are_rare() -> None:
@@ -73,6 +73,28 @@ def test_rare_names_are_rare() -> None:
     relations = np.bincount(train[:, RELATION], minlength=len(SHARDS[0].relations))
     rarest = SHARDS[0].relations[int(relations.argmin())]
     assert {RELATIONS[r] for r in canaries.triples[:, RELATION].tolist()} == {rarest}
+
+
+def test_likely_names_go_with_their_relation() -> None:
+    train = SHARDS[0].train
+    _, canaries = inserted(canary_coins="seeded", canary_source="likely", canaries=200)
+    entity, relation = SHARDS[0].entities.id_of, SHARDS[0].relations.id_of
+    local = [
+        (entity(ENTITIES[h]), relation(RELATIONS[r]), entity(ENTITIES[t])) for h, r, t in canaries.triples.tolist()
+    ]
+    assert len(set(local)) == 200
+    for column in (HEAD, TAIL):
+        together = set(map(tuple, train[:, [RELATION, column]].tolist()))
+        assert all((triple[RELATION], triple[column]) in together for triple in local)
+
+
+def test_likely_triples_do_not_follow_the_coins_and_may_be_too_few() -> None:
+    one, two = (inserted(canary_coins="independent", canary_source="likely")[1] for _ in range(2))
+    np.testing.assert_array_equal(one.triples, two.triples)
+    half = inserted(canary_coins="half", canary_source="likely", canaries=100)[1]
+    assert (int(half.members.sum()), len(half.calibration_triples)) == (50, 20)
+    with pytest.raises(DataError, match=r"expected 20,000 likely triples of client-0 that nobody holds, found [\d,]+"):
+        inserted(canary_source="likely", canaries=20_000)
 
 
 def test_the_run_keeps_the_coins_and_is_opened_and_resumed_by_them(tmp_path: Path) -> None:

@@ -115,8 +115,14 @@ def test_a_copy_survives_a_file_and_a_model_holds_no_answers():
     again = released_of(copy.arrays())
     assert isinstance(again, NoisyCopy)
     assert as_set(again.believed()) == as_set(copy.believed())
+    assert again.questions is not None
+    assert copy.questions is not None
+    assert again.questions.among(copy.cells).all()
+    every = np.arange(SIZES[1] * SIZES[0] ** 2)
+    assert again.questions.among(every).tolist() == copy.questions.among(every).tolist()
     arrays = model_arrays(copy)
     assert len(arrays["cells"]) == len(arrays["rates"]) == 0
+    assert not {"least", "count_keys", "count_values"} & set(arrays)
     with pytest.raises(RunError, match="noisy copy"):
         released_of({"cells": copy.cells})
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from fedkge.copies import CopyPlan, NoisyCopy
-from fedkge.copies.noisy_copy import triples_of
-from fedkge.copies.weighing import HELD_OUT, LEAN, WEIGHTS, cells_of, held_out, weigh
+from fedkge.copies.noisy_copy import cells_of, triples_of
+from fedkge.copies.weighing import HELD_OUT, LEAN, WEIGHTS, held_out, weigh
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer

@@ -14,6 +14,8 @@ from fedkge.audit.claim import Claim
 from tests.end_to_end.test_command_line import Outcome, fedkge, write_graph
 
 SMALL = ("--clients", 2, "--overlap", 0.8, "--rounds", 8, "--dimension", 32, "--margin", 4, "--threads", 1)
+COPY = "noisy-copy"
+"""The defence by copy."""
 FAST = (*SMALL, "--negatives", 16, "--learning-rate", 0.02, "--evaluate-every", 0)
 
 
@@ -145,3 +147,20 @@ def test_help_teaches() -> None:
     ):
         assert text in words
     assert "audit" in fedkge("--help").out
+
+
+def test_a_copy_is_audited_with_likely_canaries_and_by_who_sees_it(graph: Path, tmp_path: Path) -> None:
+    short = (*FAST, "--rounds", 2, "--canaries", 200, "--seed", 3, "--noise-seed", 3)
+    told = fedkge("audit", "--data", graph, *short, "--defence", COPY, "--epsilon", 6, "--out", tmp_path / "run")
+    assert told.code == 0, told.err
+    assert re.search(r"^copy +auditor +200 +100 +\d+ +\d\.\d{3}", told.out, re.MULTILINE)
+    assert re.search(r"^The copy was asked about 1\d\d of the 200 canaries\.$", told.out, re.MULTILINE)
+    assert 'canary-source = "likely"' in (tmp_path / "run" / "config.toml").read_text(encoding="utf-8")
+    again = fedkge("audit", tmp_path / "run", "--attack", "copy", "--json")
+    assert [one["attack"] for one in again.lines[0]["findings"]] == ["copy"]
+
+
+def test_a_run_without_a_copy_has_none_to_look_at(run: Path, told: Outcome) -> None:
+    refused = fedkge("audit", run, "--attack", "copy")
+    assert refused.code == 4
+    assert "attack 'copy' reads a noisy copy, got the defence 'none'" in refused.err

@@ -9,7 +9,8 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.copies.weighing import cells_of, held_out
+from fedkge.copies.noisy_copy import cells_of
+from fedkge.copies.weighing import held_out
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import check_defence
 from fedkge.federation.messages import Fit, Goodbye

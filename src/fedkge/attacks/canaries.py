@@ -61,10 +61,11 @@ def insert_canaries(
 def _draw(pool: Pool, configuration: Configuration) -> Targets:
     """The triples by the run's seed, who is a member by the rule of `canary_coins`."""
     random = np.random.default_rng(np.random.SeedSequence(configuration.seed or 0, spawn_key=(STREAM,)))
+    likely = configuration.canary_source == "likely"
     if configuration.canary_coins == "half":
         calibration = 2 * round(CALIBRATION_SHARE * configuration.canaries / 2)
-        return draw_canaries(pool, random, configuration.canaries, calibration=calibration)
-    canaries = draw_canaries(pool, random, configuration.canaries, "coins")
+        return draw_canaries(pool, random, configuration.canaries, calibration=calibration, likely=likely)
+    canaries = draw_canaries(pool, random, configuration.canaries, "coins", likely=likely)
     if configuration.canary_coins == "seeded":
         return canaries
     return replace(canaries, members=system_coins(configuration.canaries))

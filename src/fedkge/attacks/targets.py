@@ -197,11 +197,13 @@ def draw_canaries(
     canaries: int = 2 * COUNT,
     membership: Membership = "half",
     calibration: int = 0,
+    likely: bool = False,
 ) -> Targets:
     """Design C: distinct random triples in no graph, of which the members are to be put into the victim's training.
 
     "half" makes exactly half of them members, as the paper does; "coins" tosses a fair coin for each, as an audit must
     (with a generator that is seeded by the operating system). `calibration` more canaries follow the same rule.
+    They are uniform, or `likely`: names that often go with their relation do so in canaries too.
 
     >>> one = Graph.from_names("client-0", [("a", "likes", "b"), ("b", "likes", "c"), ("c", "likes", "d")])
     >>> pool = pool_of(one, None, [one], one.entities, one.relations)
@@ -214,8 +216,16 @@ def draw_canaries(
             "expected at least 1 canary, 0 for calibration and membership half or coins, "
             f"got {canaries}, {calibration} and {membership!r}"
         )
-    _require(_free(pool), canaries, "design C: random triples in no graph", pool)
-    triples = _random_triples(pool, random, min(canaries + calibration, _free(pool)))
+    if likely:
+        triples = _likely_triples(pool, random, canaries + calibration)
+        if len(triples) < canaries:
+            raise DataError(
+                f"expected {canaries:,} likely triples of {pool.victim} that nobody holds, found {len(triples):,}: "
+                "ask for fewer --canaries, or choose --canary-source victim"
+            )
+    else:
+        _require(_free(pool), canaries, "design C: random triples in no graph", pool)
+        triples = _random_triples(pool, random, min(canaries + calibration, _free(pool)))
     bits = []
     for size in (canaries, len(triples) - canaries):
         half = random.permutation(np.arange(size) < size // 2)
@@ -304,6 +314,24 @@ def _random_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Tri
         fresh = np.stack([head, random.choice(pool.relations, batch), tail], axis=1).astype(np.int32)
         fresh = fresh[(head != tail) & ~_among(_keys(fresh, pool.sizes), pool.known)]
         drawn, batch = distinct_triples(np.concatenate([drawn, fresh])), min(2 * batch, 1 << 20)
+    return drawn[:wanted]
+
+
+def _likely_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Triples:
+    """Distinct triples in no graph, no loops: the relation and head of one training triple with the tail of another
+    of the same relation. Fewer than wanted where a batch finds no new one.
+    """
+    real = pool.fitting[np.argsort(pool.fitting[:, RELATION], kind="stable")]
+    first, last = (np.searchsorted(real[:, RELATION], real[:, RELATION], side) for side in ("left", "right"))
+    drawn, batch = no_triples(), 4 * wanted + 64
+    before = -1
+    while before < len(drawn) < wanted and len(real):
+        before = len(drawn)
+        one = random.integers(0, len(real), batch)
+        fresh = real[one].copy()
+        fresh[:, TAIL] = real[random.integers(first[one], last[one]), TAIL]
+        fresh = fresh[(fresh[:, HEAD] != fresh[:, TAIL]) & ~_among(_keys(fresh, pool.sizes), pool.known)]
+        drawn = distinct_triples(np.concatenate([drawn, fresh]))
     return drawn[:wanted]
 
 

@@ -1,4 +1,7 @@
-"""Audit a recorded run: every passive attack scores the canaries after the last round, and the coins judge them."""
+"""Audit a recorded run: every passive attack scores the canaries after the last round, and the coins judge them.
+
+Under a noisy copy the auditor looks at the copy itself, too: whatever an attack sees there follows from it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,17 @@ from numpy.typing import NDArray
 
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.canaries import CANARIES
+from fedkge.attacks.cip import overlaps
 from fedkge.attacks.recorded import recorded_view, shard_of
+from fedkge.attacks.structure import ends_known
 from fedkge.attacks.target_files import read_targets
 from fedkge.attacks.targets import Targets, auxiliary_triples
 from fedkge.attacks.view import Adversary, View
 from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.claim import Claim, claim_of
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
+from fedkge.audit.white_box import white_box_scores
+from fedkge.audit.white_box_copy import COPY, asked_canaries, auditors_triples, copy_of
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.run import Run, shape_of
@@ -28,6 +35,8 @@ from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import make_scorer
 
 RESULTS = "audit.json"
+AUDITOR = "auditor"
+"""Who sees the copy: nobody in a federation, but the promise holds against it too."""
 AUXILIARY = 20
 """True triples of each relation that the server is given, as in `fedkge attack`."""
 
@@ -52,6 +61,8 @@ class RunAudit:
     coins: str
     plans: tuple[Mapping[str, Any], ...]
     """What this run was audited with, the newest last: more than one means that somebody has looked before."""
+    asked: int | None = None
+    """How many canaries a noisy copy was asked about; None where nobody was asked."""
 
     @property
     def contradicted(self) -> bool:
@@ -74,6 +85,7 @@ class RunAudit:
             "victim": self.victim,
             "round": self.round,
             "coins": self.coins,
+            "asked": self.asked,
             **self.result.record(),
             "adversaries": dict(self.adversaries),
             "plans": [dict(plan) for plan in self.plans],
@@ -89,8 +101,9 @@ def run_audit(
 ) -> RunAudit:
     """Audit a run that was trained with canaries and independent coins; the result is kept as audit.json.
 
-    Without `attacks`, all passive ones that fit the model, except the paper's own formulas; without `guesses`, a
-    tenth and a half of the canaries. Choose them before you have seen a result: alpha is divided by their number.
+    Without `attacks`, all passive ones that fit the model, except the paper's own formulas, and under a noisy copy a
+    look at the copy; without `guesses`, a tenth and a half of the canaries. Choose them before you have seen a result:
+    alpha is divided by their number.
 
     >>> from tempfile import TemporaryDirectory
     >>> import fedkge as fk
@@ -105,7 +118,7 @@ def run_audit(
     if run.directory is None:
         raise ConfigurationError("an audit needs a run directory: train with --out")
     canaries = _canaries(run)
-    names = tuple(dict.fromkeys(attacks)) or fitting(run.configuration)
+    names = _names(run.configuration, attacks)
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
     claim = claim_of(run.directory, run.configuration.victim)
     delta = claim.delta if claim else run.configuration.delta
@@ -119,6 +132,7 @@ def run_audit(
         round=last,
         coins=run.configuration.canary_coins,
         plans=(*(earlier for earlier in _plans(run.directory) if earlier != plan), plan),
+        asked=_asked(run, canaries),
     )
     write_atomically(run.directory / RESULTS, json.dumps(found.record(), indent=1).encode())
     return found
@@ -132,7 +146,8 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     """
     model = make_scorer(configuration.model, shape_of(configuration)).name
     suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
-    return tuple(name for name in suits if not name.endswith("-published"))
+    copied = (COPY,) if configuration.copy_share else ()
+    return (*(name for name in suits if not name.endswith("-published")), *copied)
 
 
 def reach(
@@ -147,11 +162,17 @@ def reach(
     5.09
     """
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(configuration.canaries)
-    names = tuple(dict.fromkeys(attacks)) or fitting(configuration)
+    names = _names(configuration, attacks)
     for number in numbers:
         check_guesses(number, configuration.canaries)
     shared = corrected(confidence, len(numbers) * len(names))
     return max(ceiling(number, configuration.canaries, configuration.delta, shared) for number in numbers)
+
+
+def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
+    if COPY in attacks and not configuration.copy_share:
+        raise ConfigurationError(f"attack {COPY!r} reads a noisy copy, got the defence {configuration.defence!r}")
+    return tuple(dict.fromkeys(attacks)) or fitting(configuration)
 
 
 def _canaries(run: Run) -> Targets:
@@ -176,7 +197,9 @@ def _scores(
         shard_of(run, options.victim), [canaries], run.entities, run.relations, random, AUXILIARY
     )
     jobs: list[tuple[Attack, Adversary]] = [
-        (attack, kind) for attack in map(make_attack, names) for kind in attack.needs.adversary
+        (attack, kind)
+        for attack in (make_attack(name) for name in names if name != COPY)
+        for kind in attack.needs.adversary
     ]
     views = {
         kind: recorded_view(run, kind, options.victim, options.adversary, auxiliary)
@@ -190,8 +213,16 @@ def _scores(
         label = attack.name if len(attack.needs.adversary) == 1 else f"{attack.name} ({kind})"
         scores[label] = _score(run, attack, views[kind], canaries.triples)
         adversaries[label] = kind
+    if COPY in names:
+        scores[COPY], adversaries[COPY] = white_box_scores(run, canaries), AUDITOR
     progress("done", len(jobs), len(jobs))
-    return scores, adversaries, max(view.rounds[-1] for view in views.values())
+    return scores, adversaries, max((view.rounds[-1] for view in views.values()), default=1)
+
+
+def _asked(run: Run, canaries: Targets) -> int | None:
+    if not run.configuration.copy_share:
+        return None
+    return int(np.count_nonzero(asked_canaries(copy_of(run), auditors_triples(run, canaries)[1])))
 
 
 def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np.float64]:
@@ -204,7 +235,7 @@ def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np
 
 
 def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
-    """Which canaries the adversary can judge: it holds rows of both ends, and something about the relation."""
+    """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
     client = run.configuration.adversary
     if view.adversary == "server":
         told = view.auxiliary if view.auxiliary is not None else triples[:0]
@@ -212,6 +243,7 @@ def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
     able = np.isin(triples[:, RELATION], run.tensors[f"relation_ids/{client}"])
     if view.adversary == "client":
         able &= np.isin(triples[:, [HEAD, TAIL]], run.tensors[f"own/{client}"]).all(axis=1)
+        able &= np.logical_or.reduce([ends_known(others, triples) for _, others in overlaps(view, "audit")])
     return np.asarray(able, dtype=np.bool_)
 
 

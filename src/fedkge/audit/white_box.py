@@ -29,6 +29,7 @@ from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.recorded import shard_of
 from fedkge.attacks.target_files import read_targets
 from fedkge.attacks.targets import Targets
+from fedkge.audit.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.randomness import client_generator
@@ -79,7 +80,8 @@ def canaries_of(run: Run) -> Targets:
 
 
 def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
-    """One score per canary, higher for "in", from every recorded round whose beginning was recorded too.
+    """One score per canary, higher for "in": from the copy, if the defence is one (`fedkge.audit.white_box_copy`),
+    else from every recorded round whose beginning was recorded too.
 
     Only the triples of `canaries` are read, never their coins. Hand it to `fedkge.audit.audit`, and fix the number of
     guesses before.
@@ -93,9 +95,9 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     ...     white_box_scores(run, canaries_of(run)).shape
     (40,)
     """
-    options, shard = run.configuration, shard_of(run, run.configuration.victim)
-    candidates = _local(run, canaries.triples)
-    known = _without(np.unique(shard.train, axis=0), candidates)
+    options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
+    if options.copy_share:
+        return copy_scores(copy_of(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
         random = np.random.default_rng((number, DRAWS))
@@ -150,8 +152,6 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
     if run.directory is None or run.configuration.strategy != "fede":
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
-    if run.configuration.copy_share:
-        raise ConfigurationError("a white-box score reads noisy steps, and a noisy copy has none: audit it without")
     victim = run.configuration.victim
     seen = Transcript(run.directory).view(server=True, clients=victim)
     relations: dict[int, Table | None] = {0: _first_relations(run)}
@@ -184,22 +184,6 @@ def _first_relations(run: Run) -> Table | None:
     shape, number = shape_of(options), run.clients.index(options.victim)
     scorer, generator = make_scorer(options.model, shape), client_generator(options.seed, number, 0)
     return initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator).relations
-
-
-def _local(run: Run, triples: Triples) -> Triples:
-    """Triples of the run in the victim's own numbers."""
-    victim = run.configuration.victim
-    places = []
-    for column, ids in ((HEAD, "own"), (RELATION, "relation_ids"), (TAIL, "own")):
-        theirs = run.tensors[f"{ids}/{victim}"]
-        order = np.argsort(theirs)
-        places.append(order[np.searchsorted(theirs[order], triples[:, column])])
-    return np.ascontiguousarray(np.column_stack(places), dtype=np.int32)
-
-
-def _without(triples: Triples, others: Triples) -> Triples:
-    taken = set(map(tuple, others.tolist()))
-    return np.ascontiguousarray(triples[[tuple(triple) not in taken for triple in triples.tolist()]])
 
 
 def _descent(options: Configuration, round_number: int) -> float | None:

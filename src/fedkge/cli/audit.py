@@ -17,6 +17,7 @@ from fedkge.cli.progress import narrator
 from fedkge.cli.tables import grid, print_json, say, stdout
 from fedkge.configuration import Configuration, parse, read_toml
 from fedkge.errors import ConfigurationError, ContradictionError, LeakageError
+from fedkge.report.wording import asked_about
 
 if TYPE_CHECKING:
     from fedkge.audit.recorded import RunAudit
@@ -41,6 +42,8 @@ NARROW = (0, 1, 3, 4, 5, 6)
 """The columns for a narrower terminal."""
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
 """What `audit` sets where `train` has other defaults, unless it is told otherwise."""
+OF_COPIES = {"canary-source": "likely"}
+"""The same where the defence is a noisy copy: it is hardly asked about random triples."""
 RECORDED = 10
 """So many rounds are recorded, the last among them, unless --record says otherwise."""
 
@@ -101,7 +104,7 @@ class Look:
 
 
 def audited(given: Mapping[str, Any]) -> Configuration:
-    """The training that an audit needs; under a research seed the coins derive from it.
+    """The training that an audit needs; under a research seed the coins derive from it, and canaries suit the defence.
 
     >>> audited({"rounds": 30}).record, audited({"seed": 7}).canary_coins
     ('3,6,9,12,15,18,21,24,27,30', 'seeded')
@@ -109,6 +112,8 @@ def audited(given: Mapping[str, Any]) -> Configuration:
     coins = "independent" if given.get("seed") is None else "seeded"
     values = {**DEFAULTS, "canary-coins": coins, **normalised(given)}
     configuration = parse(values)
+    if configuration.copy_share:
+        configuration = parse({**values, **OF_COPIES, **normalised(given)})
     if "record" in values and configuration.record != "none":
         return configuration
     step = max(1, configuration.rounds // RECORDED)
@@ -218,6 +223,8 @@ def sentences(found: RunAudit) -> list[str]:
     ]
     if result.gaussian_bound is not None:
         lines.append(f"If the mechanism is Gaussian-like, epsilon is at least {result.gaussian_bound:.3f}.")
+    if found.asked is not None:
+        lines.append(asked_about(found.asked, result.canaries))
     if claim is None:
         lines.append("The run claims nothing: its ledger is empty, so epsilon has no limit.")
     else:
@@ -230,11 +237,12 @@ def sentences(found: RunAudit) -> list[str]:
 
 def _passive(names: Sequence[str]) -> tuple[str, ...]:
     from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
+    from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
-    chosen = check_names(names) if names else ()
+    chosen = check_names([name for name in names if name != COPY])
     if other := [name for name in chosen if name not in ATTACKS]:
         raise ConfigurationError(f"an audit uses passive attacks, got {', '.join(other)}; try `fedkge attack`")
-    return chosen
+    return (*chosen, COPY) if COPY in names else chosen
 
 
 def _numbers(text: str) -> tuple[int, ...]:

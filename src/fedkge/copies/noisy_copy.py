@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.copies.expectation import Cells, Numbers, asked_cells, ends_of, least_rate
+from fedkge.copies.questions import Questions
 from fedkge.errors import RunError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.mechanisms.counts import NoisyCounts
@@ -74,19 +75,23 @@ class NoisyCopy:
     """Expected counts by relation and side, by the noisy counts and the answers."""
     weight: float = 1.0
     """How much the counts weigh beside the model, as it was found last (`fedkge.copies.weighing`)."""
+    questions: Questions | None = None
+    """What was asked, for an audit of the answers; None in a model."""
 
     @classmethod
     def draw(cls, triples: Triples, entities: int, relations: int, plan: CopyPlan, source: NoiseSource) -> NoisyCopy:
         """Count and ask. What is asked follows from the noisy counts alone."""
         distinct = np.unique(triples, axis=0).astype(np.int64)
         cells, size = profile_cells(distinct, entities, relations), 2 * relations * entities
-        profile = Profile.of(NoisyCounts.release(cells, size, plan.profile_scale, source), entities)
+        counts = NoisyCounts.release(cells, size, plan.profile_scale, source)
+        profile = Profile.of(counts, entities)
         least = least_rate(profile, SLACK * flip_chance(plan.epsilon), MOST_ASKED)
-        held = np.sort((distinct[:, RELATION] * entities + distinct[:, HEAD]) * entities + distinct[:, TAIL])
+        held = np.sort(cells_of(distinct, entities))
         yes = respond(asked_cells(profile, least), held, plan.epsilon, source)
         rates = _rates(yes, profile)
         expected = _corrected(profile, yes, truths(rates, plan.epsilon), least)
-        return cls(entities, relations, plan.epsilon, yes, rates, expected)
+        questions = Questions(counts, entities, least)
+        return cls(entities, relations, plan.epsilon, yes, rates, expected, questions=questions)
 
     def believed(self, embedding: Embedding | None = None, generator: np.random.Generator | None = None) -> Triples:
         """The answers that are more likely true than not, by counts and, if there is one, by the model so far."""
@@ -124,7 +129,7 @@ class NoisyCopy:
 
     def without_answers(self) -> NoisyCopy:
         """What scores need: the expected counts alone."""
-        return replace(self, cells=np.empty(0, np.int64), rates=np.empty(0))
+        return replace(self, cells=np.empty(0, np.int64), rates=np.empty(0), questions=None)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The copy as plain arrays, for a file."""
@@ -139,6 +144,7 @@ class NoisyCopy:
             "rests": np.array([row.rest for row in rows], np.float64),
             "listed": np.concatenate([row.entities for row in rows]).astype(np.int64),
             "means": np.concatenate([row.means for row in rows]).astype(np.float64),
+            **(self.questions.arrays() if self.questions else {}),
         }
 
     @classmethod
@@ -149,9 +155,9 @@ class NoisyCopy:
             ends = np.cumsum(arrays["lengths"])[:-1]
             parts = zip(np.split(arrays["listed"], ends), np.split(arrays["means"], ends), arrays["rests"], strict=True)
             rows = tuple(Row(listed, means, float(rest)) for listed, means, rest in parts)
-            epsilon, weight = float(arrays["epsilon"][0]), float(arrays["weight"][0])
-            profile = Profile(entities, rows)
-            return cls(entities, relations, epsilon, arrays["cells"], arrays["rates"], profile, weight)
+            profile, questions = Profile(entities, rows), Questions.of_arrays(arrays, entities, relations)
+            epsilon, weight = (float(arrays[name][0]) for name in ("epsilon", "weight"))
+            return cls(entities, relations, epsilon, arrays["cells"], arrays["rates"], profile, weight, questions)
         except (KeyError, ValueError, IndexError) as error:
             raise RunError(f"expected the arrays of a noisy copy, got {sorted(arrays)}: {error}") from error
 
@@ -176,6 +182,16 @@ def truths(rates: Numbers, epsilon: float) -> Numbers:
     before, flip = -np.expm1(-rates), flip_chance(epsilon)
     true = before * (1 - flip)
     return np.asarray(true / (true + (1 - before) * flip))
+
+
+def cells_of(triples: NDArray[np.integer[Any]], entities: int) -> Cells:
+    """The number of each triple's cell.
+
+    >>> cells_of(np.array([[4, 1, 2]]), entities=5).tolist()
+    [47]
+    """
+    heads, relations, tails = triples.astype(np.int64).T
+    return np.asarray((relations * entities + heads) * entities + tails)
 
 
 def triples_of(cells: Cells, entities: int) -> Triples:

@@ -13,7 +13,7 @@ from fedkge.copies.copy_prior import CopyPrior
 from fedkge.copies.expectation import Cells, Numbers
 from fedkge.copies.noisy_copy import NoisyCopy, triples_of, truths
 from fedkge.evaluation.queries import group_queries
-from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
+from fedkge.graph import Side, Triples
 from fedkge.models.embedding import Embedding
 
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -38,12 +38,6 @@ def held_out(cells: Cells) -> NDArray[np.bool_]:
     """
     mixed = cells.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
     return np.asarray(mixed % np.uint64(HELD_OUT) == 0)
-
-
-def cells_of(triples: Triples, entities: int) -> Cells:
-    """The cells of some triples; `triples_of` is the way back."""
-    wide = triples.astype(np.int64)
-    return np.asarray((wide[:, RELATION] * entities + wide[:, HEAD]) * entities + wide[:, TAIL])
 
 
 def weigh(copy: NoisyCopy, embedding: Embedding, believed: Triples, generator: np.random.Generator) -> float:

@@ -22,7 +22,7 @@ from fedkge.report.document import (
 )
 from fedkge.report.reading import damaged, read_record
 from fedkge.report.verdict import judged
-from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED
+from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
 AGAIN = "attack the run again (`fedkge attack`)"
@@ -159,6 +159,8 @@ def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
         found.append("The coins of the canaries follow from a research seed: whoever knows it knows them.")
     if (looks := len(content["plans"])) > 1:
         found.append(f"This run was audited in {looks} ways; the correction covers only the last one.")
+    if content.get("asked") is not None:
+        found.append(asked_about(content["asked"], content["canaries"]))
     return tuple(found)
 
 

@@ -136,10 +136,11 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
 
     found = []
-    if configuration.copy_share:
+    if configuration.copy_share and configuration.canary_source != "likely":
         found.append(
-            "A noisy copy gives away likely triples, not random ones. Most canaries are never asked for, so attacks "
-            "and an audit on canaries say little about ordinary triples: read design B, and judge by epsilon."
+            "A noisy copy gives away likely triples, not random ones. Most random canaries are never asked about, so "
+            "attacks and an audit on them say little about ordinary triples: train with `--canary-source likely`, read "
+            "design B, and judge by epsilon."
         )
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")

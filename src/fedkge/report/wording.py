@@ -67,6 +67,18 @@ LIMITS = (
 )
 
 
+def asked_about(asked: int, canaries: int) -> str:
+    """How many canaries a noisy copy was asked about, and what to do about it if they are few.
+
+    >>> asked_about(900, 1000)
+    'The copy was asked about 900 of the 1,000 canaries.'
+    """
+    said = f"The copy was asked about {asked:,} of the {canaries:,} canaries."
+    if 2 * asked >= canaries:
+        return said
+    return f"{said} Of the others only counts tell: train with `--canary-source likely` to audit the answers."
+
+
 def released(configuration: Configuration) -> tuple[str, ...]:
     """What leaves a client."""
     known = RELEASED.get(configuration.strategy, (f"What strategy {configuration.strategy} shares.",))
