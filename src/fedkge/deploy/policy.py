@@ -139,7 +139,7 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     if configuration.copy_share and site.limits.least_noise:
         raise ConfigurationError(
             f"{site.name}: least-noise in site.toml is for noisy steps, and the defence {configuration.defence} takes "
-            "none: leave it out, or say defence = \"noisy-steps\""
+            'none: leave it out, or say defence = "noisy-steps"'
         )
     return configuration
 
