@@ -52,8 +52,8 @@ DEFENCES: dict[str, Options] = {
         "count-weight": 1.5,
     },
 }
-"""`recommended` copies the graph once, with noise, and trains on the copy. Nothing after that costs more, so it trains as
-without a defence. Its numbers were chosen on FB15k-237 (benchmarks/README.md).
+"""`recommended` copies the graph once, with noise, and trains on the copy. Nothing after that costs more, so it trains
+as without a defence. Its numbers were chosen on FB15k-237 (benchmarks/README.md).
 
 `noisy-steps` is SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes
 with the batch: a triple moves its rows by at most rate times clip over batch, here 0.01; where a small budget needs

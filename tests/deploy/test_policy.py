@@ -153,7 +153,7 @@ def test_a_site_that_wants_its_steps_noised_in_some_way_is_told_that_a_copy_has_
 
 def test_a_site_that_wants_noise_in_every_round_is_told_that_a_copy_has_none() -> None:
     confused = SITE.model_copy(update={"limits": Limits(least_noise=2.0)})
-    with pytest.raises(ConfigurationError, match='least-noise .* or say defence = "noisy-steps"'):
+    with pytest.raises(ConfigurationError, match=r'least-noise .* or say defence = "noisy-steps"'):
         accept({"rounds": 3}, confused)
     accept({"rounds": 3}, confused.model_copy(update={"privacy": STEPS}))
 

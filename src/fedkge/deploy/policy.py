@@ -26,7 +26,7 @@ SERVER_MAY_SET: Mapping[str, str] = {
     "rounds": "within the site's limit; the budget does not grow with it",
     "local_epochs": "within the site's limit; noise is calibrated to the steps that follow, a copy is paid already",
     "local_steps": "within the site's limit; noise is calibrated to them, a copy is paid already",
-    "batch_size": "within the site's limit; noise is calibrated to the sampling rate that follows, a copy is paid already",
+    "batch_size": "within the site's limit; noise is calibrated to the sampling that follows, a copy is paid already",
     "negatives": "within the site's limit; inside the clip, from public lists, or a copy's",
     "negative_group": "how negatives are shared; no part of a private step",
     "corrupt": "which side negatives replace",
