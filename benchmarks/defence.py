@@ -28,7 +28,7 @@ from fedkge.runs import open_run, resume, start
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "defence"
-DEFENCES = ("recommended", "dpsgd", "dp-flames", "dp-flames-adaptive")
+DEFENCES = ("recommended", "noisy-steps", "dpsgd", "dp-flames", "dp-flames-adaptive")
 BUDGETS = (2, 4, 8, 16, 32)
 SLOW = ("si-published",)
 """Left out: half a minute per round, and near chance even without a defence (benchmarks/README.md)."""

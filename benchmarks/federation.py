@@ -49,7 +49,7 @@ TOOK = re.compile(r"round (\d+) took ([0-9.]+) seconds here")
 NUMBERS: tuple[Numbers, ...] = ("float32", "float16")
 HALVED: dict[str, dict[str, Any]] = {
     "demo": {**SETTINGS, "data": "demo"},
-    "demo, recommended at epsilon 8": {"data": "demo", "defence": "recommended", "epsilon": 8.0, "rounds": 20},
+    "demo, noisy steps at epsilon 8": {"data": "demo", "defence": "noisy-steps", "epsilon": 8.0, "rounds": 20},
     "fb15k-237": {**SETTINGS, "data": "fb15k-237", "rounds": 10},
 }
 """Federations of three whose rows are rounded on the wire, and not."""

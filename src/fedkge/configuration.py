@@ -93,7 +93,7 @@ class Configuration(BaseModel):
 
     defence: str = Field(
         "none",
-        description="none, recommended, noisy-copy, dpsgd, dp-flames, dp-flames-adaptive; with --epsilon: recommended.",
+        description="none, recommended (by --epsilon), noisy-steps (by --noise), dpsgd, dp-flames, dp-flames-adaptive.",
     )
     epsilon: float | None = Field(
         None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."

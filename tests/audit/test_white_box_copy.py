@@ -25,7 +25,7 @@ from fedkge.mechanisms.noise import NoiseSource
 from fedkge.prior.denoising import log_below, log_likelihood
 from fedkge.prior.released import profile_cells
 
-COPY = "noisy-copy"
+COPY = "recommended"
 """The defence by copy."""
 SHARDS = split(synthetic_graph(entities=400, relations=6, triples=2500, seed=1), clients=2, by="entity", overlap=0.8)
 OPTIONS: dict[str, Any] = {

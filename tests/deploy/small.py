@@ -54,6 +54,7 @@ TRAINING: Mapping[str, Any] = {
 OPEN: Mapping[str, Any] = {"defence": "none"}
 DEFENDED: Mapping[str, Any] = {"defence": "dpsgd", "epsilon": 8.0, "noise-seed": 3}
 RECOMMENDED: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "noise-seed": 3}
+STEPS: Mapping[str, Any] = {"defence": "noisy-steps", "epsilon": 8.0, "noise-seed": 3}
 GIVE_UP_SECONDS = 900.0
 
 

@@ -12,14 +12,16 @@ from fedkge.cli.options import choices_of, default_of, limits_of
 from fedkge.configuration import Configuration, kebab
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
-from fedkge.errors import PolicyError, PrivacyError
+from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.federation.defence import defence_of
 from fedkge.graph import Graph
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "site-policy.md"
 LISTS = (set(SERVER_MAY_SET), set(SITE_DECIDES), set(SERVER_ALONE), set(NOBODY))
-PRIVACY = {"defence": "recommended", "epsilon": 4.0, "delta": 1e-6, "clip": 0.4, "private-negatives": "inside"}
+PRIVACY: dict[str, Any] = {"defence": "recommended", "epsilon": 4.0, "delta": 1e-6, "count-share": 0.25}
+STEPS = {"defence": "noisy-steps", "epsilon": 4.0, "delta": 1e-6, "clip": 0.4, "private-negatives": "inside"}
 SITE = SiteSettings(name="north", federation="study", graph="g.tsv", seed=5, privacy=PRIVACY, limits={"rounds": 40})  # type: ignore[arg-type]
+STEPPING = SITE.model_copy(update={"privacy": STEPS})
 
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 10**6), st.floats(), st.text(max_size=8), st.sampled_from(["none", "sgd"])
@@ -38,22 +40,23 @@ def test_every_option_is_on_exactly_one_list() -> None:
     assert [ruling.option for ruling in rulings()] == list(Configuration.model_fields)
 
 
-@given(st.dictionaries(KEYS, VALUES, max_size=4))
-def test_no_proposal_changes_what_the_site_decides(terms: dict[str, Any]) -> None:
+@pytest.mark.parametrize("site", [SITE, STEPPING], ids=["copy", "steps"])
+@given(terms=st.dictionaries(KEYS, VALUES, max_size=4))
+def test_no_proposal_changes_what_the_site_decides(site: SiteSettings, terms: dict[str, Any]) -> None:
     try:
-        accepted = accept(terms, SITE)
+        accepted = accept(terms, site)
     except PolicyError:
         return
     assert set(terms) <= {kebab(name) for name in SERVER_MAY_SET}
-    own = site_values(accept({}, SITE))
+    own = site_values(accept({}, site))
     model = {kebab(name): terms[kebab(name)] for name in ("model",) if kebab(name) in terms}
     by_model = site_values(
-        accept(model, SITE)
+        accept(model, site)
     )  # a defence may clip otherwise for another model: that is the site's word
     assert site_values(accepted) == {**own, **by_model}
-    assert {key: getattr(accepted, key.replace("-", "_")) for key in PRIVACY} == PRIVACY
+    assert {key: getattr(accepted, key.replace("-", "_")) for key in site.privacy} == site.privacy
     for name in set(Limits.model_fields) & set(SERVER_MAY_SET):
-        assert getattr(accepted, name) <= getattr(SITE.limits, name)
+        assert getattr(accepted, name) <= getattr(site.limits, name)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +121,10 @@ def test_a_default_beyond_the_limit_is_refused_too() -> None:
 
 def test_what_a_server_may_set_arrives() -> None:
     server = Configuration(model="rotate", dimension=16, rounds=9, batch_size=512, learning_rate=0.5, optimiser="sgd")
-    accepted = accept(proposal(server), SITE)
-    assert proposal(accepted) == proposal(server)
-    assert (accepted.seed, accepted.epsilon, accepted.clip) == (5, 4.0, 0.4)
+    for site, own in ((SITE, (5, 4.0, 1.2, 0.75)), (STEPPING, (5, 4.0, 0.4, 0.0))):
+        accepted = accept(proposal(server), site)
+        assert proposal(accepted) == proposal(server)
+        assert (accepted.seed, accepted.epsilon, accepted.clip, accepted.copy_share) == own
 
 
 def test_a_proposal_holds_nothing_of_the_servers_own() -> None:
@@ -135,21 +139,40 @@ def test_a_site_without_a_defence_stays_so_and_one_with_a_defence_too() -> None:
 
 
 def test_what_is_wrong_with_the_sites_own_options_is_no_matter_of_the_server() -> None:
-    confused = SITE.model_copy(update={"privacy": {**PRIVACY, "selection": "adafest"}})
+    confused = SITE.model_copy(update={"privacy": {**STEPS, "selection": "adafest"}})
     with pytest.raises(PrivacyError, match="negatives inside"):
         accept({"rounds": 3}, confused)
+
+
+@pytest.mark.parametrize("option", [{"clip": 0.4}, {"private-negatives": "public"}, {"noise": 4.0}])
+def test_a_site_that_wants_its_steps_noised_in_some_way_is_told_that_a_copy_has_none(option: dict[str, Any]) -> None:
+    confused = SITE.model_copy(update={"privacy": {**PRIVACY, **option}})
+    with pytest.raises(PrivacyError, match=f"leave {next(iter(option))} out, or choose --defence noisy-steps"):
+        accept({"rounds": 3}, confused)
+
+
+def test_a_site_that_wants_noise_in_every_round_is_told_that_a_copy_has_none() -> None:
+    confused = SITE.model_copy(update={"limits": Limits(least_noise=2.0)})
+    with pytest.raises(ConfigurationError, match=r'least-noise .* or say defence = "noisy-steps"'):
+        accept({"rounds": 3}, confused)
+    accept({"rounds": 3}, confused.model_copy(update={"privacy": STEPS}))
+
+
+def test_a_bilinear_model_is_regularised_by_the_sites_own_defence() -> None:
+    assert accept({"model": "distmult"}, SITE).regularisation > 0
+    assert accept({"model": "distmult"}, STEPPING).regularisation == 0
 
 
 def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:
     graph = Graph.from_names("north", train=[(f"e{i % 30}", "r", f"e{i % 29}") for i in range(200)])
     many, one = (
-        defence_of(accept({"rounds": rounds, "batch-size": 64}, SITE), "north", graph, Ledger.in_memory())
+        defence_of(accept({"rounds": rounds, "batch-size": 64}, STEPPING), "north", graph, Ledger.in_memory())
         for rounds in (20, 1)
     )
     assert many is not None
     assert one is not None
     assert one.noise < many.noise
-    strict = SITE.model_copy(update={"limits": Limits(least_noise=(one.noise + many.noise) / 2)})
+    strict = STEPPING.model_copy(update={"limits": Limits(least_noise=(one.noise + many.noise) / 2)})
     check_noise(many, strict)
     with pytest.raises(
         PolicyError, match=f"^north: 1 rounds .* multiplier of {one.noise:.3g}, this site wants at least"

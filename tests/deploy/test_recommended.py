@@ -1,12 +1,16 @@
-"""The recommended defence between machines: its counts stay at the site, are paid once, and serve the site's model."""
+"""What a defence draws once, between machines: a copy (recommended) or counts (noisy steps).
 
-from collections.abc import Callable
+It stays at the site, is paid once, and serves the site's model.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
@@ -15,9 +19,12 @@ from fedkge.deploy.layout import Layout
 from fedkge.deploy.wire import decode
 from fedkge.federation.messages import Accept, Greeting, Kept, Upload
 from fedkge.federation.run import Run
+from fedkge.federation.storage import load_tensors
+from fedkge.mechanisms.events import Geometric, Responses
 from fedkge.runs import open_run
 from tests.deploy.small import (
     RECOMMENDED,
+    STEPS,
     InOneProcess,
     broken_off,
     deployed,
@@ -26,16 +33,18 @@ from tests.deploy.small import (
     train_embedded,
 )
 
+Heard: TypeAlias = tuple[Layout, dict[str, list[bytes]]]
+
 LAST_ROUND = 4
 COUNTS = "counts/"
 LONG = 64
 """Bytes that do not occur in a message by chance."""
 
 
-@pytest.fixture(scope="module")
-def heard(tmp_path_factory: pytest.TempPathFactory) -> tuple[Layout, dict[str, list[bytes]]]:
+@pytest.fixture(scope="module", params=[RECOMMENDED, STEPS], ids=["copy", "counts"])
+def heard(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Heard:
     """A federation of three that shares every row, after its end, and all that each site sent."""
-    layout = small_layout(tmp_path_factory.mktemp("recommended"), RECOMMENDED, training=RECOMMENDED)
+    layout = small_layout(tmp_path_factory.mktemp("heard"), request.param, training=request.param)
     sent: dict[str, list[bytes]] = {name: [] for name in layout.sites}
     with InOneProcess(layout) as federation:
         for name, site in federation.sites.items():
@@ -53,7 +62,7 @@ def _remembering(sent: list[bytes]) -> Callable[[bytes], bytes]:
 
 
 @pytest.fixture(scope="module")
-def twin(heard: tuple[Layout, Any]) -> Run:
+def twin(heard: Heard) -> Run:
     """What `fedkge.train` makes of the same graphs and options."""
     return train_embedded(heard[0])
 
@@ -62,18 +71,21 @@ def _run_of(layout: Layout, name: str) -> Run:
     return open_run(layout.sites[name].parent / "run")
 
 
-def test_the_table_is_that_of_the_embedded_engine(heard: tuple[Layout, Any], twin: Run) -> None:
+def test_the_table_is_that_of_the_embedded_engine(heard: Heard, twin: Run) -> None:
     assert np.array_equal(deployed(heard[0]), twin.tensors["entities"])
 
 
-def test_rows_of_one_owner_stay_and_the_table_is_still_that_of_the_embedded_engine(tmp_path: Path) -> None:
-    layout = small_layout(tmp_path, RECOMMENDED, owners=2, training=RECOMMENDED)
+@pytest.mark.parametrize("defence", [RECOMMENDED, STEPS], ids=["copy", "counts"])
+def test_rows_of_one_owner_stay_and_the_table_is_still_that_of_the_embedded_engine(
+    tmp_path: Path, defence: Mapping[str, Any]
+) -> None:
+    layout = small_layout(tmp_path, defence, owners=2, training=defence)
     with InOneProcess(layout) as federation:
         federation.run()
     assert np.array_equal(deployed(layout), embedded(layout))
 
 
-def test_a_site_ranks_with_its_counts_as_the_embedded_engine_does(heard: tuple[Layout, Any], twin: Run) -> None:
+def test_a_site_ranks_with_its_counts_as_the_embedded_engine_does(heard: Heard, twin: Run) -> None:
     """The same ranks, so the counts are the same too and stand beside the right names."""
     for name in heard[0].sites:
         run = _run_of(heard[0], name)
@@ -84,7 +96,7 @@ def test_a_site_ranks_with_its_counts_as_the_embedded_engine_does(heard: tuple[L
         assert own != replace(run, tensors=vectors).evaluate("test")["client-0"].metrics()
 
 
-def test_no_message_to_the_server_carries_counts(heard: tuple[Layout, dict[str, list[bytes]]]) -> None:
+def test_no_message_to_the_server_carries_what_was_released_once(heard: Heard) -> None:
     layout, sent = heard
     for name, contents in sent.items():
         greeting, *later = (message for content in contents if not isinstance(message := decode(content), Accept))
@@ -95,19 +107,40 @@ def test_no_message_to_the_server_carries_counts(heard: tuple[Layout, dict[str, 
                 "entities": len(greeting.names["entities"])
             }
             assert upload.loss is None
-        tensors = _run_of(layout, name).tensors
-        counts = [array.tobytes() for key, array in tensors.items() if key.startswith(COUNTS) and array.nbytes > LONG]
-        assert counts
-        assert not any(array in content for array in counts for content in contents)
+        kept = _kept_at(layout, name)
+        assert kept
+        assert not any(array.tobytes() in content for array in kept.values() for content in contents)
 
 
-def test_the_server_keeps_no_counts(heard: tuple[Layout, Any]) -> None:
+def test_answers_of_a_copy_stay_in_the_sites_checkpoint_and_its_model_has_the_counts(heard: Heard) -> None:
+    layout, _ = heard
+    copied = layout.settings.configuration.copy_share > 0
+    for name in layout.sites:
+        assert ("cells" in _kept_at(layout, name)) == copied
+        model = _run_of(layout, name).tensors
+        assert len(model.get(f"{COUNTS}client-0/cells", ())) == 0
+
+
+def _kept_at(layout: Layout, name: str) -> dict[str, NDArray[Any]]:
+    """What a site has drawn once, as its files keep it, without arrays too short to be looked for."""
+    found: dict[str, NDArray[Any]] = {}
+    for path in (layout.sites[name].parent / "run").rglob("*.safetensors"):
+        tensors = load_tensors(path)[0]
+        found |= {
+            key.rpartition("/")[2]: array
+            for key, array in tensors.items()
+            if key.startswith(COUNTS) and array.nbytes > LONG
+        }
+    return found
+
+
+def test_the_server_keeps_nothing_of_it(heard: Heard) -> None:
     kept = [path.read_bytes() for path in heard[0].settings.run.rglob("*.safetensors")]
     assert kept
     assert not any(COUNTS.encode() in content for content in kept)
 
 
-def test_counts_are_charged_once_and_within_the_budget(heard: tuple[Layout, Any], twin: Run) -> None:
+def test_it_is_charged_once_and_within_the_budget(heard: Heard, twin: Run) -> None:
     for name, path in heard[0].sites.items():
         _check_charged_once(path.parent / "run" / "ledger.jsonl", name)
         ledger = Ledger.read(path.parent / "run" / "ledger.jsonl")
@@ -119,14 +152,17 @@ def _check_charged_once(path: Path, name: str) -> None:
     first, *later = Ledger.read(path).by_round(name)
     assert [entry.round for entry in (first, *later)] == list(range(1, LAST_ROUND + 1))
     steps = {charge.event for entry in later for charge in entry.charges}
-    assert {charge.event for charge in first.charges} - steps, "the first round pays for the counts too"
+    once = {type(charge.event) for charge in first.charges if charge.event not in steps}
+    assert once == ({Geometric} if steps else {Geometric, Responses}), "the first round pays for what is drawn once"
     assert all(set(entry.charges) == set(later[0].charges) for entry in later)
 
 
-@pytest.mark.parametrize("call", [3, 4, 5])
-def test_a_crash_draws_and_charges_counts_no_second_time(tmp_path: Path, call: int) -> None:
+@pytest.mark.parametrize(
+    ("defence", "call"), [(RECOMMENDED, 3), (RECOMMENDED, 4), (RECOMMENDED, 5), (STEPS, 3), (STEPS, 5)]
+)
+def test_a_crash_draws_and_charges_nothing_a_second_time(tmp_path: Path, defence: Mapping[str, Any], call: int) -> None:
     """Before the first upload leaves (the call after invitation, greeting and shares), and later."""
-    layout = small_layout(tmp_path, RECOMMENDED, owners=2, training=RECOMMENDED)
+    layout = small_layout(tmp_path, defence, owners=2, training=defence)
     broken_off(layout, "client-1", call)
     with InOneProcess(layout) as federation:
         assert federation.run() == "finished"

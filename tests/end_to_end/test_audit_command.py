@@ -14,7 +14,7 @@ from fedkge.audit.claim import Claim
 from tests.end_to_end.test_command_line import Outcome, fedkge, write_graph
 
 SMALL = ("--clients", 2, "--overlap", 0.8, "--rounds", 8, "--dimension", 32, "--margin", 4, "--threads", 1)
-COPY = "noisy-copy"
+COPY = "recommended"
 """The defence by copy."""
 FAST = (*SMALL, "--negatives", 16, "--learning-rate", 0.02, "--evaluate-every", 0)
 

@@ -132,10 +132,10 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
         "threads": 2,
     }
     if state == "defended":
-        defence = {"defence": "recommended", "noise": 3.0, "noise_seed": 4, "optimiser": "adam"}
+        defence = {"defence": "noisy-steps", "noise": 3.0, "noise_seed": 4, "optimiser": "adam"}
         options |= {**defence, "optimiser_state": "kept", "record": "all"}
     if state == "counted":
-        defence = {"defence": "recommended", "epsilon": 8.0, "count_share": 0.5, "noise_seed": 4, "optimiser": "adam"}
+        defence = {"defence": "noisy-steps", "epsilon": 8.0, "count_share": 0.5, "noise_seed": 4, "optimiser": "adam"}
         options |= {**defence, "optimiser_state": "kept", "record": "all"}
     warm_up(options)
     rounds = int(str(options["rounds"]))

@@ -11,15 +11,15 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.copies.noisy_copy import cells_of
 from fedkge.copies.weighing import held_out
-from fedkge.errors import PrivacyError
-from fedkge.federation.defence import check_defence
+from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.federation.defence import STEPS, check_defence
 from fedkge.federation.messages import Fit, Goodbye
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run, resume, start
 from tests.federation.conftest import SHORT, break_off
 from tests.federation.test_defence import client_of, rows_of
 
-COPIED = {"defence": "noisy-copy", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
+COPIED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
 
 
 def copied(**options):
@@ -166,13 +166,15 @@ def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_p
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"epsilon": None, "noise": 3.0}, "name --epsilon"),
-        ({"noise": 3.0}, "leave --noise out"),
-        ({"count_share": 0.0}, "count-share above 0"),
-        ({"count_share": 0.5}, "add up to 1"),
-        ({"strategy": "pooled"}, "nobody's to copy"),
-        ({"selection": "adafest", "private_negatives": "public"}, "selection to dense"),
-        ({"noise_schedule": "decay"}, "noise-schedule to constant"),
+        ({"noise": 3.0}, f"leave noise out, or choose {STEPS}"),
+        ({"count_share": 0.5, "copy_share": 0.4}, "add up to 1"),
+        ({"epsilon": 600.0}, "hides nothing"),
+        ({"strategy": "pooled"}, f"nobody's to copy: .* {STEPS}"),
+        ({"selection": "adafest"}, f"leave selection out, or choose {STEPS}"),
+        ({"private_negatives": "public"}, f"leave private-negatives out, or choose {STEPS}"),
+        ({"noise_schedule": "decay"}, f"leave noise-schedule out, or choose {STEPS}"),
+        ({"clip": 0.5}, f"leave clip out, or choose {STEPS}"),
+        ({"count_types": 4}, f"leave count-types out, or choose {STEPS}"),
         ({"filter_negatives": True, "negative_group": 1}, "filter-negatives to false"),
         ({"patience": 3}, "patience to 0"),
     ],
@@ -180,6 +182,19 @@ def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_p
 def test_what_does_not_go_with_a_copy_is_refused(options, reason):
     with pytest.raises(PrivacyError, match=reason):
         check_defence(copied(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"), [({}, "needs a budget: --epsilon 8$"), ({"noise": 3.0}, f"noise is for {STEPS}")]
+)
+def test_a_copy_without_a_budget_is_refused(options, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        check_defence(copied(epsilon=None, **options))
+
+
+@pytest.mark.parametrize("option", [{"strategy": "pooled"}, {"noise": 3.0}, {"noise_schedule": "decay"}])
+def test_the_way_out_that_is_named_is_one(option):
+    check_defence(copied(defence="noisy-steps", **option))
 
 
 def test_regularisation_goes_with_a_copy():

@@ -18,7 +18,7 @@ from fedkge.runs import open_run, resume, start
 from tests.federation.conftest import SHORT, break_off
 from tests.federation.test_defence import client_of, rows_of
 
-COUNTED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "count_share": 0.5}
+COUNTED = {"defence": "noisy-steps", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "count_share": 0.5}
 
 
 def counted(**options):
@@ -135,12 +135,12 @@ def test_an_undefended_run_counts_nothing(shards):
     assert not any(name.startswith("counts/") for name in run.tensors)
 
 
-def test_recommended_counts_when_there_is_a_budget():
-    assert parse({"epsilon": 8.0}).count_share > 0
-    assert parse({"noise": 3.0}).count_share == 0
-    assert parse({"epsilon": 8.0, "noise": 3.0}).count_share == 0
-    assert parse({}).count_share == 0
-    assert parse({"epsilon": 8.0, "count-share": 0.0}).count_share == 0
+def test_noisy_steps_count_when_there_is_a_budget_and_no_noise_is_named():
+    steps = {"defence": "noisy-steps"}
+    assert parse({**steps, "epsilon": 8.0}).count_share > 0
+    assert parse({**steps, "noise": 3.0}).count_share == 0
+    assert parse({**steps, "epsilon": 8.0, "noise": 3.0}).count_share == 0
+    assert parse({**steps, "epsilon": 8.0, "count-share": 0.0}).count_share == 0
 
 
 @pytest.mark.parametrize(

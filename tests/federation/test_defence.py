@@ -24,7 +24,7 @@ from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
 from tests.federation.conftest import SHORT
 
-NOISY = {"defence": "recommended", "noise": 3.0, "noise_seed": 1, "evaluate_every": 0}
+NOISY = {"defence": "noisy-steps", "noise": 3.0, "noise_seed": 1, "evaluate_every": 0}
 
 
 def defended(**options):

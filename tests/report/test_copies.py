@@ -14,7 +14,7 @@ from fedkge.report import gather
 from fedkge.report.document import Document
 from fedkge.runs import train
 
-COPY = "noisy-copy"
+COPY = "recommended"
 """The defence by copy."""
 SHARDS = split(synthetic_graph(entities=400, relations=6, triples=2500, seed=1), clients=2, by="entity", overlap=0.8)
 OPTIONS: dict[str, Any] = {

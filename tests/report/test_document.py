@@ -10,10 +10,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from fedkge.configuration import parse
 from fedkge.errors import RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT
+from fedkge.report.promised import _mechanism
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -85,9 +87,19 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert [client.within for client in claim.clients] == [True, True]
     assert document.spending[0].rounds == (1, 2, 3)
     assert claim.mechanism.startswith("recommended")
+    assert any("each answer is right with a chance of 99." in warning for warning in claim.warnings)
+    assert "shows less than an ordinary triple" in document.limits[0]
+    assert dict(claim.facts)["copy"].startswith("profile scale ")
+    assert not {"noise", "clip"} & set(dict(claim.facts))
     assert any("research seed" in warning for warning in claim.warnings)
     assert document.method.seed_note.startswith("RESEARCH SEED")
     assert any("number of a client's training triples" in line for line in claim.not_covered)
+
+
+def test_the_mechanism_is_told_in_words() -> None:
+    copied, stepped = (_mechanism(parse(options)) for options in ({"epsilon": 8.0}, {"noise": 3.0}))
+    assert copied.startswith("recommended: counts with geometric noise and randomised responses, once")
+    assert stepped.startswith("noisy-steps: Poisson samples, gradients of single triples clipped to 0.5")
 
 
 def test_only_the_owner_reads_names(run: Path) -> None:

@@ -121,7 +121,7 @@ FLIPS: dict[str, tuple[str, str, Change]] = {
     ),
     "modest-decrease": ("does not hold", "holds", ranks(0.39, "published", "dp-flames-adaptive")),
     "sparse-tradeoff": ("holds", "does not hold", ranks(0.01, "sound", "dp-flames")),
-    "root-cause": ("does not hold", "holds", ranks(0.01, "sound", "recommended")),
+    "root-cause": ("does not hold", "holds", ranks(0.01, "sound", "noisy-steps")),
     "undefended-mrr": ("does not hold", "holds", ranks(0.9, "sound", "none")),
     "baseline-drop": ("holds", "does not hold", ranks(0.39, "published", "dpsgd")),
     "flames-above-baseline": ("holds", "does not hold", ranks(0.01, "published", "dp-flames")),

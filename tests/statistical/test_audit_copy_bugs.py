@@ -40,7 +40,7 @@ from fedkge.mechanisms import counts, responses
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.runs import start
 
-COPY = "noisy-copy"
+COPY = "recommended"
 """The defence by copy."""
 ENTITIES, RELATIONS = 60, 20
 OPTIONS: dict[str, Any] = {

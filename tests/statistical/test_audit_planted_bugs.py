@@ -40,7 +40,7 @@ SHARDS = fk.split(
     fk.synthetic_graph(entities=500, relations=RELATIONS, triples=2500, seed=1), clients=2, overlap=1.0, seed=1
 )
 OPTIONS: dict[str, Any] = {
-    "defence": "recommended",
+    "defence": "noisy-steps",
     "count_share": 0.0,  # all of epsilon goes into the steps: the bugs are planted there
     "epsilon": 1.0,
     "rounds": 2,

@@ -50,15 +50,11 @@ DEFENDED: dict[str, Any] = {
     "split": "entity",
     "epsilon": 8.0,
     "rounds": 20,
-    "local_epochs": 1,
-    "learning_rate": 200.0,
     "evaluate_every": 0,
     "canary_coins": "independent",
     "seed": 7,
 }
-"""The recommended defence, but for what a graph this small wants: few and short steps (of a dozen settings the one that
-ranked the test triples best; what a defence costs in earnest is measured on larger graphs, in benchmarks/).
-"""
+"""The recommended defence as it is; what it costs in earnest is measured on larger graphs, in benchmarks/."""
 
 CANARIES = 400
 """Random triples that attacks and audit look for; about half of them are put into the first hospital's data."""
@@ -101,7 +97,8 @@ def _introduce(shards: Shards) -> None:
     console.print(
         "Three hospitals know different parts of a graph of rare diseases: phenotypes, genes, inheritance. They may "
         "not show each other their triples; they send vectors of entities to a server, which averages them. First "
-        "nothing limits what the vectors reveal, and attacks measure it; then every hospital defends itself.\n"
+        "nothing limits what the vectors reveal, and attacks measure it; then every hospital defends itself: it makes "
+        "a noisy copy of its graph and trains on that alone.\n"
     )
     console.print(shard_table(shards.summary, console.width))
 
@@ -200,6 +197,10 @@ class Story:
         console, budget = stdout(), budget_record(self.defended)
         if budget:
             console.print(budget_table(budget))
+        console.print(
+            "A noisy copy is made of answers about likely triples. Random ones are hardly ever asked for, so the "
+            "attacks and the audit, which look for random triples, say little here: epsilon is the measure.\n"
+        )
         console.print("The audit of the defended federation, whose canaries were chosen by coins of the system:")
         for line in sentences(self.audit):
             console.print(f"  {line}", markup=False)

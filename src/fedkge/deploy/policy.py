@@ -21,13 +21,13 @@ from fedkge.runs import check
 SERVER_MAY_SET: Mapping[str, str] = {
     "model": "all sites must train the same one",
     "dimension": "rows of different length cannot be averaged; within the site's limit",
-    "margin": "shape of the loss; gradients are clipped whatever they are",
+    "margin": "shape of the loss; gradients are clipped, or a copy's, whatever they are",
     "norm": "shape of the loss",
-    "rounds": "within the site's limit; the budget is calibrated to this number and does not grow with it",
-    "local_epochs": "within the site's limit; the noise is calibrated to the steps that follow",
-    "local_steps": "within the site's limit; the noise is calibrated to them",
-    "batch_size": "within the site's limit; the noise is calibrated to the sampling rate that follows",
-    "negatives": "within the site's limit; inside the clip, or drawn from public lists",
+    "rounds": "within the site's limit; the budget does not grow with it",
+    "local_epochs": "within the site's limit; noise is calibrated to the steps that follow, a copy is paid already",
+    "local_steps": "within the site's limit; noise is calibrated to them, a copy is paid already",
+    "batch_size": "within the site's limit; noise is calibrated to the sampling that follows, a copy is paid already",
+    "negatives": "within the site's limit; inside the clip, from public lists, or a copy's",
     "negative_group": "how negatives are shared; no part of a private step",
     "corrupt": "which side negatives replace",
     "temperature": "how negatives are weighed",
@@ -57,7 +57,7 @@ NOBODY: Mapping[str, str] = {
     "record": "each side keeps what it sees, as its own file says",
     "threads": "the site says how many cores to use",
     "filter_negatives": "tells which triples are private",
-    "regularisation": "is computed from private triples outside the clip",
+    "regularisation": "is the defence's: without a copy it would be computed from private triples outside the clip",
     "patience": "stops by private validation triples",
     "validation_triples": "a site ranks its own triples as it likes",
     "init": "start vectors may carry private triples past the noise",
@@ -136,6 +136,11 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     configuration = parse({**asked, **site.privacy, **own, "threads": site.threads})
     _check_limits(configuration, site)
     check(configuration)
+    if configuration.copy_share and site.limits.least_noise:
+        raise ConfigurationError(
+            f"{site.name}: least-noise in site.toml is for noisy steps, and the defence {configuration.defence} takes "
+            'none: leave it out, or say defence = "noisy-steps"'
+        )
     return configuration
 
 
@@ -171,7 +176,7 @@ def check_noise(defence: Defence | None, site: SiteSettings) -> None:
 
     Fewer rounds under the same budget need less noise in each, so a server could lower it that way.
     """
-    if defence is None or defence.copy:  # a copy has no noise that rounds could lower
+    if defence is None or defence.copy:  # `accept` lets no site demand noise of a copy
         return
     least = min(defence.least_noise(number) for number in range(1, defence.options.rounds + 1))
     if least < site.limits.least_noise:

@@ -65,7 +65,7 @@ class Limits(BaseModel):
     local_steps: int = Field(10_000, ge=0, description="Most steps per round, where a federation counts steps.")
     negatives: int = Field(1024, ge=1, description="Most negatives per triple.")
     least_noise: float = Field(
-        0.0, ge=0, description="Refuse a plan whose noise multiplier is below this in any round."
+        0.0, ge=0, description="Noisy steps: refuse a plan whose noise multiplier is below this in any round."
     )
     ring_names: int = Field(1_000_000, ge=1, description="Joint alignment: most names of another site that are raised.")
     tell_loss: bool = Field(False, description="Without a defence: send the loss of each round along.")

@@ -13,7 +13,7 @@ from fedkge.accounting.calibration import calibrate
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
@@ -40,6 +40,21 @@ SIZE_IS_PRIVATE = "add or remove one triple"
 PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
 MOST_EPSILON = 500.0
+STEPS = "--defence noisy-steps"
+OF_STEPS = (
+    "noise",
+    "clip",
+    "row_clip",
+    "normalise",
+    "private_negatives",
+    "public_graph",
+    "selection",
+    "noise_step",
+    "noise_schedule",
+    "public_validation",
+    "count_types",
+)
+"""Options that say how noisy steps are made. With a copy they would mean nothing, so whoever sets one is told."""
 VALIDATED = "validation every"
 """The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
@@ -272,7 +287,7 @@ def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger
 
 def _calibrated(options: Configuration, triples: int, entities: int) -> float:
     if options.epsilon is None:
-        raise ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+        raise _without_budget(options)
     accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
     return calibrate(
         lambda noise: Defence(options, triples, entities, noise).planned(options.rounds),
@@ -282,19 +297,24 @@ def _calibrated(options: Configuration, triples: int, entities: int) -> float:
     )
 
 
+def _without_budget(options: Configuration) -> ConfigurationError:
+    if options.copy_share:
+        noise = "" if options.noise is None else f"; noise is for {STEPS}"
+        return ConfigurationError(f"the defence {options.defence!r} needs a budget: --epsilon 8{noise}")
+    return ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+
+
 def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
     if not options.copy_share:
         return
-    yield options.epsilon is None, "a copy is paid with a share of the budget: name --epsilon"
-    yield options.noise is not None, "a copy has no noise of steps: leave --noise out"
+    for name in OF_STEPS:
+        given = getattr(options, name) != Configuration.model_fields[name].default
+        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or choose {STEPS}"
     yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
     yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
     yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
-    yield options.noise_step or options.normalise, "a copy clips no gradients: leave noise-step and normalise out"
-    yield options.strategy == "pooled", "a pooled graph is nobody's to copy: choose another strategy"
-    yield options.selection != "dense", "a copy selects no rows: set selection to dense"
-    yield options.noise_schedule != "constant", "a copy has no noise of rounds: set noise-schedule to constant"
+    yield options.strategy == "pooled", f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}"
 
 
 def check_defence(options: Configuration) -> None:
@@ -303,8 +323,8 @@ def check_defence(options: Configuration) -> None:
         if options.epsilon is not None or options.noise is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
         return
-    if options.epsilon is None and options.noise is None:
-        raise ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+    if options.epsilon is None and (options.noise is None or options.copy_share):
+        raise _without_budget(options)
     look_up(SELECTIONS, options.selection, "selection")
     for wrong, reason in (
         (options.patience, "patience stops by private validation triples: set patience to 0"),

@@ -17,7 +17,7 @@ from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed,
 from fedkge.report.promised import gather_claim, gather_spending, open_ledger
 from fedkge.report.reading import fingerprints
 from fedkge.report.verdict import decide
-from fedkge.report.wording import LIMITS, seed_note
+from fedkge.report.wording import limits, seed_note
 from fedkge.report.worth import gather_utility
 
 MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
@@ -49,7 +49,7 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
         exposed=gather_exposed(run, copy),
         figures=figure_texts(attacks, claim, audit, spending, utility),
         method=_method(run, configuration, provenance, ledger is not None),
-        limits=LIMITS,
+        limits=limits(configuration),
     )
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.accounting.accountants import make_accountant
+from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration
+from fedkge.mechanisms.responses import flip_chance
 from fedkge.report.document import Claim, ClientClaim, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
@@ -67,7 +69,7 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
         limit_fpr=LIMIT_FPR,
         limit_tpr=limit,
         meaning=_meaning(name, limit) if proved else "",
-        facts=tuple((str(key), _plain(value)) for key, value in promise.facts.items()),
+        facts=_facts(promise),
         warnings=_warnings(promise, clients, configuration),
         trusted=trusted(configuration, promised=True),
         released=released(configuration),
@@ -128,7 +130,20 @@ def _mechanism(configuration: Configuration) -> str:
     return f"{configuration.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
 
 
+def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
+    """The promise's facts in plain words; a copy's noise is in its scales already."""
+    hidden = {"noise"} if COPIED in promise.facts else set()
+    return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
+
+
 def _plain(value: Any) -> str:
+    """A fact in words.
+
+    >>> _plain({"profile_scale": 2 / 3, "epsilon": 5.0}), _plain(0.5), _plain("dense")
+    ('profile scale 0.666667, epsilon 5', '0.5', 'dense')
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {_plain(each)}" for key, each in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -136,12 +151,16 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
 
     found = []
-    if configuration.copy_share and configuration.canary_source != "likely":
+    if copy := promise.facts.get(COPIED):
+        right = 1 - flip_chance(copy["epsilon"])
         found.append(
-            "A noisy copy gives away likely triples, not random ones. Most random canaries are never asked about, so "
-            "attacks and an audit on them say little about ordinary triples: train with `--canary-source likely`, read "
-            "design B, and judge by epsilon."
+            f"A noisy copy asks about likely triples, and each answer is right with a chance of {100 * right:.4g} %."
         )
+        if configuration.canary_source != "likely":
+            found.append(
+                "Random canaries are hardly ever asked about, so attacks and an audit on them say little about ordinary "
+                "triples: train with `--canary-source likely`, read design B, and judge by epsilon."
+            )
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:

@@ -53,8 +53,6 @@ LIMITS = (
     "Attacks show what these attackers could do. A better one may do more: their success is a lower limit of what is "
     "given away, never an upper one.",
     "One run is one draw. The intervals cover the choice of the attacked triples, not the randomness of training.",
-    "A canary is a random triple and stands out: it shows more than an ordinary triple gives away. Read design B "
-    "beside.",
     "The best F1 and the best round are chosen with the answers at hand, as the paper does. No attacker has them.",
     "An attack that is sure about a few triples and ignorant about the rest can hide behind an AUC near chance. Look "
     "at the left end of the ROC curve, and at the audit.",
@@ -65,6 +63,23 @@ LIMITS = (
     "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
     "predict.",
 )
+
+
+STANDS_OUT = (
+    "A canary is a random triple and stands out: it shows more than an ordinary triple gives away. Read design B "
+    "beside."
+)
+NOT_ASKED = (
+    "A canary is a random triple, and a noisy copy asks for likely ones: it shows less than an ordinary triple gives "
+    "away. Read design B beside."
+)
+
+
+def limits(configuration: Configuration) -> tuple[str, ...]:
+    """How far the page's numbers go."""
+    if configuration.canary_source == "likely":
+        return LIMITS
+    return (NOT_ASKED if configuration.copy_share else STANDS_OUT, *LIMITS)
 
 
 def asked_about(asked: int, canaries: int) -> str:

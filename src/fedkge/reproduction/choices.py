@@ -80,8 +80,8 @@ def _utility_choices(settings: Settings, facts: Facts) -> tuple[str, ...]:
         "only names that a client trained on. Sound: all test triples, tails and heads.",
         *_length(settings),
         *_split(facts),
-        "The paper's ε is by its own formulas, for a mechanism that trains relations without noise; the recommended "
-        "defence pays for relations too, and for every step. The same number is not the same promise.",
+        "The paper's ε is by its own formulas, for a mechanism that trains relations without noise; the sound "
+        "column pays for relations too, and for every look at a triple. The same number is not the same promise.",
     ]
     if flames := _federation(settings, "dp-flames"):
         failure = f"{flames.test_failure:.0e}".replace("e-0", "e-")

@@ -10,7 +10,7 @@ from fedkge.reproduction.names import data_name, model_name
 from fedkge.reproduction.table_utility import UtilityRow
 
 BASELINE, FLAMES, ADAPTIVE = "dpsgd", "dp-flames", "dp-flames-adaptive"
-UNDEFENDED, RECOMMENDED = "none", "recommended"
+UNDEFENDED, DENSE = "none", "noisy-steps"
 TABLE = "table-utility"
 MARGIN = "A difference of MRR up to .01 counts as none."
 ALIKE = 0.01
@@ -136,10 +136,8 @@ def sparsity_helps(facts: Facts) -> Finding:
 
 def root_cause(facts: Facts) -> Finding:
     """Sound: choosing rows against dense noise with large batches."""
-    votes = _votes(facts, (FLAMES, RECOMMENDED), better, _sound)
-    note = (
-        "Rows chosen, against dense noise on every row of the same model with large batches (recommended), at equal ε."
-    )
+    votes = _votes(facts, (FLAMES, DENSE), better, _sound)
+    note = "Rows chosen, against noise on every row of the same model in large batches (noisy steps), at equal ε."
     return judged(votes, "cells", share=0.51, note=note)
 
 

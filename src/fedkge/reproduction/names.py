@@ -10,6 +10,7 @@ DEFENCES = {
     "dp-flames": "DP-FLames",
     "dp-flames-adaptive": "DP-FLames-Adp",
     "dp-flames-untested": "DP-FLames, half the tests pass",
+    "noisy-steps": "noisy steps (ours)",
     "recommended": "recommended (ours)",
 }
 FAMILIES = {"si": "SI", "cip": "CIP", "cia": "CIA", "ours": "ours"}

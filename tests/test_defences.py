@@ -1,0 +1,51 @@
+"""Which defence options stand for, and what it sets."""
+
+import pytest
+
+from fedkge.configuration import parse
+from fedkge.defences import DEFENCES
+from fedkge.errors import ConfigurationError
+from fedkge.federation.defence import check_defence
+from fedkge.models import MODELS
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "none"),
+        ({"epsilon": 8.0}, "recommended"),
+        ({"noise": 3.0}, "noisy-steps"),
+        ({"epsilon": 8.0, "noise": 3.0}, "noisy-steps"),
+        ({"epsilon": 8.0, "noise": 3.0, "defence": "dpsgd"}, "dpsgd"),
+        ({"epsilon": 8.0, "defence": "none"}, "none"),
+    ],
+)
+def test_a_budget_alone_is_a_copy_and_noise_is_of_steps(options, name):
+    chosen = parse(options)
+    assert chosen.defence == name
+    assert (chosen.copy_share > 0) == (name == "recommended")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", sorted(set(DEFENCES) - {"none"}))
+def test_every_defence_fits_every_model(name, model):
+    check_defence(parse({"defence": name, "model": model, "epsilon": 8.0}))
+
+
+@pytest.mark.parametrize(("given", "other"), [("count-share", "copy-share"), ("copy-share", "count-share")])
+def test_of_a_copys_two_shares_one_is_enough(given, other):
+    options = parse({"epsilon": 8.0, given: 0.3})
+    shares = {"count-share": options.count_share, "copy-share": options.copy_share}
+    assert shares == {given: 0.3, other: pytest.approx(0.7)}
+    check_defence(options)
+    with pytest.raises(ConfigurationError, match=f"{given} must be above 0; without a copy: --defence noisy-steps"):
+        parse({"epsilon": 8.0, given: 0.0})
+
+
+def test_noisy_steps_have_no_share_for_a_copy():
+    assert parse({"defence": "noisy-steps", "epsilon": 8.0, "count-share": 0.3}).copy_share == 0
+
+
+def test_a_share_that_is_no_share_is_refused_as_such():
+    with pytest.raises(ConfigurationError, match=r"count-share: .* less than 1"):
+        parse({"epsilon": 8.0, "count-share": 1.5})
