@@ -100,7 +100,7 @@ class Configuration(BaseModel):
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the budget does not cover, as in (epsilon, delta).")
     noise: float | None = Field(
-        None, gt=0, description="Noise multiplier sigma; without it the noise that --epsilon needs for all rounds."
+        None, gt=0, description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds."
     )
     clip: float = Field(1.2, gt=0, description="C1: longest gradient of one triple over all of its rows.")
     row_clip: float | None = Field(None, gt=0, description="C2: longest entity row in the gradient of one triple.")

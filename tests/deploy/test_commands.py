@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.cli.app import app
+from fedkge.defences import DEFENCES
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.site_settings import read_site
@@ -31,7 +32,7 @@ def test_init_writes_settings_that_can_be_read_and_kits(tmp_path: Path) -> None:
     folder = initialised(tmp_path / "study")
     settings = read_federation(folder / "federation.toml")
     assert settings.sites == ("north", "south")
-    assert settings.configuration.dimension == 32
+    assert settings.configuration.dimension == DEFENCES["recommended"]["dimension"]
     for site in settings.sites:
         own = read_site(settings.kits / site / "site.toml")
         assert (own.name, own.federation) == (site, "study")

@@ -87,7 +87,7 @@ def utility_table(settings: Settings, cells: Cells) -> UtilityTable:
 
     >>> from fedkge.reproduction.settings import default_folder
     >>> len(utility_table(Settings(default_folder()), {}).rows)
-    88
+    104
     """
     part = settings.part(PART)
     places = [(UNDEFENDED, 0.0)] + [
