@@ -85,8 +85,8 @@ _BY_MODEL: dict[tuple[str, str], Options] = {
     ("noisy-steps", "complex"): _BILINEAR,
     ("recommended", "transe"): {"margin": 3.0},
     ("recommended", "rotate"): {"margin": 3.0},
-    ("recommended", "distmult"): {"learning-rate": 1e-2, "regularisation": 5e-3},
-    ("recommended", "complex"): {"learning-rate": 1e-2, "regularisation": 5e-3},
+    ("recommended", "distmult"): {"margin": 2.0, "regularisation": 2e-3},
+    ("recommended", "complex"): {"margin": 2.0, "regularisation": 2e-3},
 }
 """Where a defence depends on the model. Under noisy steps Euclidean distances lose less than sums of absolute values: a
 row that only noise has moved lies far from everything. RotatE has no such form, and loses most. Beside counts, what
