@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.copies.evidence import evidence
 from fedkge.copies.expectation import Cells, Numbers, asked_cells, ends_of, least_rate
 from fedkge.copies.questions import Questions
 from fedkge.errors import RunError
@@ -31,12 +32,6 @@ MOST_ASKED = 2**23
 """At most so many cells are asked; where the profile suggests more, those of the lowest rates are left out."""
 SLACK = 0.2
 """Cells are asked down to this part of the rate at which a yes is as likely true as false: a model may believe it."""
-DRAWS = 16
-"""Answers that a model compares each triple's own with."""
-CHUNK = 2**15
-"""So many triples are judged at a time."""
-MOST_EVIDENCE = 6.0
-"""A model may change the logarithm of a rate by so much."""
 CORRECTION = 0.5
 """Part of what the answers say against the counts that is believed: answers and counts are noisy both."""
 BELIEVED = 0.5
@@ -97,35 +92,9 @@ class NoisyCopy:
         """The answers that are more likely true than not, by counts and, if there is one, by the model so far."""
         rates = self.rates
         if embedding is not None and generator is not None:
-            rates = rates * np.exp(self._evidence(embedding, generator))
+            answers = triples_of(self.cells, self.entities)
+            rates = rates * np.exp(evidence(answers, self.expected, embedding, generator))
         return triples_of(self.cells[truths(rates, self.epsilon) >= BELIEVED], self.entities)
-
-    def _evidence(self, embedding: Embedding, generator: np.random.Generator) -> Numbers:
-        """By how much a model finds each triple likelier than with popular other ends; log, mean of both sides."""
-        parts = [
-            self._evidence_of(triples_of(self.cells[first : first + CHUNK], self.entities), embedding, generator)
-            for first in range(0, len(self.cells), CHUNK)
-        ]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _evidence_of(self, triples: Triples, embedding: Embedding, generator: np.random.Generator) -> Numbers:
-        own = embedding.score_triples(triples).astype(np.float64)
-        total = np.zeros(len(triples))
-        for column, first_row in ((TAIL, 0), (HEAD, self.relations)):
-            others = np.repeat(triples, DRAWS, axis=0)
-            others[:, column] = self._popular(triples[:, RELATION] + first_row, generator).ravel()
-            scores = embedding.score_triples(others).astype(np.float64).reshape(len(triples), DRAWS)
-            total += own - np.logaddexp.reduce(np.column_stack((own, scores)), axis=1) + np.log(DRAWS + 1)
-        return np.clip(total / 2, -MOST_EVIDENCE, MOST_EVIDENCE)
-
-    def _popular(self, rows: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[np.int32]:
-        """For each row of the profile some entities, drawn as often as they occur there."""
-        drawn = np.empty((len(rows), DRAWS), np.int32)
-        for row in np.unique(rows):
-            where = np.flatnonzero(rows == row)
-            sums = np.cumsum(self.expected.rows[row].full(self.entities) + 1e-12)
-            drawn[where] = np.searchsorted(sums, generator.random((len(where), DRAWS)) * sums[-1])
-        return np.minimum(drawn, self.entities - 1)
 
     def without_answers(self) -> NoisyCopy:
         """What scores need: the expected counts alone."""
