@@ -34,7 +34,10 @@ def draw_frontier(groups: Mapping[Key, Sequence[Record]], path: Path) -> None:
             axes.set_xlabel("epsilon")
         for line in grid:
             line[0].set_ylabel("MRR, both sides")
-        labels = {label: handle for axes in grid.ravel() for handle, label in zip(*axes.get_legend_handles_labels())}
+        labels: dict[str, Any] = {}
+        for axes in grid.ravel():
+            handles, names_of_handles = axes.get_legend_handles_labels()
+            labels |= dict(zip(names_of_handles, handles, strict=True))
         figure.legend(labels.values(), labels.keys(), loc="outside upper center", ncols=len(labels), frameon=False)
         figure.savefig(path, metadata={"Date": None})
 

@@ -4,7 +4,8 @@
 several values after a comma) and ranks validation triples; take other data sets for it than those that are reported.
 A cell is one federation of three clients by entity. Cells are lines of `benchmarks/results/utility/`, so an
 interrupted sweep goes on where it stopped; what is there becomes its README.md and frontier.svg. With --attacks a cell
-has 1,000 canaries, and all passive attacks are played.
+has 1,000 canaries, and the project's attacks are played: all of them on shared canaries; on likely ones those of the
+server, and an audit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.utility.attacked import attacked
+from benchmarks.utility.attacked import LIKELY, SHARED, attacked
 from benchmarks.utility.counting import controls, mrrs
 from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
@@ -55,7 +56,7 @@ def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, A
         "spent": max(run.epsilon().values()) if run.ledger else 0,
         "test": mrrs(run.metrics[-1]),
         **({"validation": mrrs(run.metrics[-2])} if validate else {"controls": controls(run)}),
-        **({"canaries": cell.canaries, "outcomes": attacked(run)} if cell.canaries else {}),
+        **({"canaries": cell.canaries, **attacked(run)} if cell.canaries else {}),
         "seconds": round(time.perf_counter() - began, 1),
     }
     shutil.rmtree(out, ignore_errors=True)
@@ -119,7 +120,7 @@ def _parser(kind: str) -> argparse.ArgumentParser:
     parser.add_argument("--epsilon", type=float, action="append", help=f"default: {BUDGETS}")
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE]", help="options of the row")
-    parser.add_argument("--attacks", choices=("shared", "victim", "likely"), default="", help="attack such canaries")
+    parser.add_argument("--attacks", choices=(SHARED, LIKELY), default="", help="attack it, with such canaries in it")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where attacked runs are kept meanwhile")
     parser.add_argument("--show", action="store_true", help="only write and print the page of what is there")

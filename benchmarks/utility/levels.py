@@ -112,4 +112,3 @@ def main(kind: str, arguments: list[str]) -> int:
                 print(f"{kind} {model} {strategy}", flush=True)
                 run_one(kind, model, strategy, options.runs)
     return 0 if show(kind) else 1
-

@@ -11,14 +11,16 @@ from benchmarks.utility.summary import Key, Record, counted, gain, mean_of, plai
 from fedkge.models import MODELS
 
 HEAD = """# What a budget buys
-Written by `python -m benchmarks utility frontier`. Three clients by entity; filtered MRR of both sides on all test triples,
-in brackets tails and heads; delta 1e-5; mean over seeds, with a 95 % interval (Student) where there are at least two. Rows without a
-defence train with the options of `recommended`. A dash is a cell that has not been measured.
+Written by `python -m benchmarks utility frontier`. Three clients by entity; filtered MRR of both sides on all test
+triples, in brackets tails and heads; delta 1e-5; mean over seeds, with a 95 % interval (Student) where there are at
+least two. Rows without a defence train with the options of `recommended`. A dash is a cell that has not been measured.
 
 ![Epsilon against MRR](frontier.svg)
 """
+MISSING = "–"  # noqa: RUF001
 TUNING_HEAD = """# Options that were tried
-Written by `python -m benchmarks utility tune`. Three clients by entity; filtered MRR of both sides on validation triples.
+Written by `python -m benchmarks utility tune`. Three clients by entity; filtered MRR of both sides on validation
+triples.
 """
 
 
@@ -49,19 +51,19 @@ def _data_set(groups: Mapping[Key, Sequence[Record]], data: str, budgets: Sequen
             if any(found):
                 yield f"| {model}, `{row}` | " + " | ".join(_cell(records) for records in found) + " |"
     counts = [counted(groups, data, epsilon) for epsilon in (0.0, *budgets)]
-    yield "| popularity, same epsilon | " + " | ".join(mean.text() if mean else "–" for mean in counts) + " |"
+    yield "| popularity, same epsilon | " + " | ".join(mean.text() if mean else MISSING for mean in counts) + " |"
     for model in MODELS:
         for row in filter(is_private, ROWS):
             found = [groups.get((data, model, row, epsilon)) for epsilon in budgets]
             if any(found):
-                above = " | ".join(gain(records).text("+") if records else "–" for records in found)
+                above = " | ".join(gain(records).text("+") if records else MISSING for records in found)
                 yield f"| {model}, `{row}` less popularity | | {above} |"
     yield ""
 
 
 def _cell(records: Sequence[Record] | None) -> str:
     if not records:
-        return "–"
+        return MISSING
     sides = ", ".join(f"{mean_of(records, side).value:.3f}".removeprefix("0") for side in ("tail", "head"))
     return f"{mean_of(records).text()} ({sides})"
 
@@ -71,18 +73,28 @@ def _attacks(records: Sequence[Record]) -> Iterator[str]:
     if not attacked:
         return
     yield "## Attacks"
-    yield "The AUC of the strongest attack after the last round; a coin has .500.\n"
-    yield "| cell | canaries | on canaries (C) | on real triples (B) | MRR |\n|---|---|---|---|---:|"
+    yield "The AUC of the strongest attack after the last round, with its 95 % interval; a coin has .500. On shared"
+    yield "canaries all attacks are played; on likely ones, which a copy asks about, the server's, and an audit.\n"
+    yield "| cell | canaries | on canaries (C) | on real triples (B) | epsilon at least, by audit | MRR |"
+    yield "|---|---|---|---|---|---:|"
     for record in sorted(attacked, key=lambda record: str(record["cell"])):
         name = f"{record['data']}, {record['model']}, `{record['row']}`, epsilon {record['epsilon']:g}"
-        parts = [_strongest(record, design) for design in ("C", "B")]
-        yield f"| {name} | {record['canaries']} | {' | '.join(parts)} | {record['test']['both']:.3f} |"
+        parts = [record["canaries"], *(_strongest(record, design) for design in ("C", "B")), _audited(record)]
+        yield f"| {name} | {' | '.join(parts)} | {record['test']['both']:.3f} |"
+
+
+def _audited(record: Record) -> str:
+    if "audit" not in record:
+        return MISSING
+    audit = record["audit"]
+    claimed = f"claimed {audit['claim']['epsilon']:.2f}" if audit["claim"] else "nothing claimed"
+    return f"{audit['bound']:.2f} ({claimed}; {audit['asked'] or 0:,} canaries asked about)"
 
 
 def _strongest(record: Record, design: str) -> str:
     rows = [row for row in record["outcomes"] if row["design"] == design]
     if not rows:
-        return "–"
+        return MISSING
     best = max(rows, key=lambda row: row["auc"]["value"])
     auc = best["auc"]
     return f"{best['attack']} {auc['value']:.3f} ({auc['low']:.3f} to {auc['high']:.3f})"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.utility.attacked import canary_options
 from fedkge.configuration import Configuration, parse
 from fedkge.defences import with_defence
 
@@ -35,7 +36,7 @@ class Cell:
     epsilon: float
     seed: int
     canaries: str = ""
-    """Where canaries come from, if it is attacked; design B needs none of them."""
+    """Where canaries come from, if it is attacked."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the row."""
 
@@ -54,7 +55,7 @@ class Cell:
             like = with_defence({"model": self.model, "epsilon": 1.0})
             chosen = {**{key: like[key] for key in ALIKE if key in like}, **chosen}
         budget = {"epsilon": self.epsilon, "noise-seed": self.seed} if self.epsilon else {}
-        played = {"canaries": 1000, "canary-source": self.canaries, "record": "every:5"} if self.canaries else {}
+        played = canary_options(self.canaries) if self.canaries else {}
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
         values = {**common, **chosen, **budget, **played, **self.options}
         return parse({**values, "seed": self.seed, "threads": threads})

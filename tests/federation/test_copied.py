@@ -121,7 +121,7 @@ def test_held_out_answers_are_not_trained_on_and_choose_the_weight_of_counts(sha
         judged.append(believed)
         return 0.75
 
-    monkeypatch.setattr("fedkge.federation.copied.train_plainly", lambda _, triples, *rest: taught.append(triples))
+    monkeypatch.setattr("fedkge.federation.copied.train_plainly", lambda _, triples, *__: taught.append(triples))
     monkeypatch.setattr("fedkge.federation.copied.weigh", weigh)
     client.handle(Fit(1, rows_of(client)))
     kept = held_out(cells_of(judged[0], client.released.entities))

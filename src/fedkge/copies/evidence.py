@@ -28,7 +28,7 @@ def evidence(triples: Triples, expected: Profile, embedding: Embedding, generato
     relations, found = len(expected.rows) // 2, np.zeros(len(triples))
     bounds = np.searchsorted(triples[:, RELATION], np.arange(relations + 1))
     for relation in np.flatnonzero(np.diff(bounds)):
-        tails, heads = (_popular(expected, row, generator) for row in (relation, relation + relations))
+        tails, heads = (_popular(expected, row, generator) for row in (int(relation), int(relation) + relations))
         for first in range(bounds[relation], bounds[relation + 1], CHUNK):
             part = slice(first, min(first + CHUNK, bounds[relation + 1]))
             found[part] = _against(triples[part], "tail", tails, embedding)
@@ -51,4 +51,4 @@ def _popular(expected: Profile, row: int, generator: np.random.Generator) -> NDA
     """Some entities, drawn as often as they are expected in this row."""
     sums = np.cumsum(expected.rows[row].full(expected.entities) + 1e-12)
     drawn = np.searchsorted(sums, generator.random(DRAWS) * sums[-1])
-    return np.minimum(drawn, expected.entities - 1).astype(np.int32)
+    return np.asarray(np.minimum(drawn, expected.entities - 1), np.int32)

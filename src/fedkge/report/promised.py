@@ -158,8 +158,8 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
         )
         if configuration.canary_source != "likely":
             found.append(
-                "Random canaries are hardly ever asked about, so attacks and an audit on them say little about ordinary "
-                "triples: train with `--canary-source likely`, read design B, and judge by epsilon."
+                "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
+                "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
             )
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
