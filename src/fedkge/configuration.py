@@ -137,7 +137,7 @@ class Configuration(BaseModel):
     )
     count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
     count_weight: float = Field(
-        1.0, gt=0, description="Weight of the counts' log-probability beside the model's score."
+        1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."
     )
     public_triples: int = Field(
         0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
