@@ -53,11 +53,18 @@ def test_extraction_gives_back_the_other_clients_mean() -> None:
 
 
 @pytest.mark.parametrize("name", ["cip", "cip-published", "cip-distance-ratio", "cip-matched"])
-def test_rows_that_did_not_change_are_outside_the_overlap(name: str) -> None:
+def test_of_rows_that_nobody_else_moved_nothing_is_known_and_rows_of_others_are_refused(name: str) -> None:
+    """A federation on noisy copies may leave a row alone; it is the client's own all the same."""
     sights = random_sights("transe")
     for sight in sights:
         sight.result[4] = sight.own_upload[4]
     view = view_of("client", make_scorer("transe", shape_of("transe", 1, 4)), sights)
+    unmoved = (TRIPLES[:, [0, 2]] == 4).any(axis=1)
+    scores = make_attack(name).score(view, TRIPLES)
+    assert np.count_nonzero(unmoved) == 1
+    assert scores[unmoved] == scores.min()
+    for sight in sights:
+        sight.own_upload[4] = np.nan
     with pytest.raises(DataError, match=r"1 of 4 target triples have target entities outside the overlap.*--fraction"):
         make_attack(name).score(view, TRIPLES)
 

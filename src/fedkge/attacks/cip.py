@@ -74,11 +74,11 @@ def overlaps(view: View, attack: str, newest_first: bool = False) -> Iterator[tu
         yield sight, extract(table_of(sight, "own_upload"), table_of(sight, "result"), owners)
 
 
-def require_overlap(view: View, attack: str, seen: NDArray[np.bool_]) -> None:
-    """Refuse targets of which somebody else moved both ends in no round."""
-    if not seen.all():
+def require_own(view: View, attack: str, own: NDArray[np.bool_]) -> None:
+    """Refuse targets about entities that the client does not own; of those that nobody else moved it knows nothing."""
+    if not own.all():
         raise DataError(
-            f"attack {attack!r}: {int((~seen).sum())} of {len(seen)} target triples have target entities outside the "
+            f"attack {attack!r}: {int((~own).sum())} of {len(own)} target triples have target entities outside the "
             f"overlap in every round seen up to {view.rounds[-1]}: choose targets whose both ends adversary and victim "
             "share, or record rounds in which both take part (--record all, a larger --fraction)"
         )
@@ -94,7 +94,7 @@ class CIP:
     distance-ratio  d(h2, r, t2) / d(h1, r, t1), own over extracted: the ratio that the paper means, for models whose
                     score is a distance.
 
-    A relation that the client has no row for gets the lowest score of the others.
+    A relation that the client has no row for gets the lowest score of the others, as do rows that nobody else moved.
     """
 
     name: str = "cip"
@@ -111,14 +111,15 @@ class CIP:
                 f"attack {self.name!r} divides distances, and {view.scorer.name} has none (its scores are inner "
                 "products of either sign): use cip"
             )
-        scores, seen = np.full(len(triples), np.nan), np.zeros(len(triples), dtype=bool)
+        scores, seen, own = np.full(len(triples), np.nan), *np.zeros((2, len(triples)), dtype=bool)
         for sight, extracted in overlaps(view, self.name, newest_first=True):
+            own |= ends_known(table_of(sight, "own_upload"), triples)
             fresh = ends_known(extracted, triples) & ~seen
             scores[fresh] = self._score_round(view, sight, extracted, triples[fresh])
             seen |= fresh
             if seen.all():
                 break
-        require_overlap(view, self.name, seen)
+        require_own(view, self.name, own)
         return worst_where_unknown(scores)
 
     def _score_round(self, view: View, sight: Sight, extracted: Table, triples: Triples) -> Scores:
@@ -145,14 +146,14 @@ class CIPMatched:
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from all rounds in which the client took part."""
         total = np.zeros(len(triples))
-        seen, heard = np.zeros(len(triples), dtype=bool), np.zeros(len(triples), dtype=bool)
+        own, heard = np.zeros((2, len(triples)), dtype=bool)
         for sight, extracted in overlaps(view, self.name):
             relations, sent = relations_of_client(view, sight), table_of(sight, "sent")
-            seen |= ends_known(extracted, triples)
+            own |= ends_known(table_of(sight, "own_upload"), triples)
             able = ends_known(extracted, triples) & relation_is_known(relations, triples)
             total[able] += match(view.scorer, sent, extracted, relations, triples[able])
             heard |= able
-        require_overlap(view, self.name, seen)
+        require_own(view, self.name, own)
         return worst_where_unknown(np.where(heard, total, np.nan))
 
 

@@ -17,7 +17,6 @@ from fedkge.cli.progress import narrator
 from fedkge.cli.tables import grid, print_json, say, stdout
 from fedkge.configuration import Configuration, parse, read_toml
 from fedkge.errors import ConfigurationError, ContradictionError, LeakageError
-from fedkge.report.wording import asked_about
 
 if TYPE_CHECKING:
     from fedkge.audit.recorded import RunAudit
@@ -224,6 +223,8 @@ def sentences(found: RunAudit) -> list[str]:
     if result.gaussian_bound is not None:
         lines.append(f"If the mechanism is Gaussian-like, epsilon is at least {result.gaussian_bound:.3f}.")
     if found.asked is not None:
+        from fedkge.report.wording import asked_about  # noqa: PLC0415 (heavy)
+
         lines.append(asked_about(found.asked, result.canaries))
     if claim is None:
         lines.append("The run claims nothing: its ledger is empty, so epsilon has no limit.")
