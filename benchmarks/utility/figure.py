@@ -38,7 +38,7 @@ def draw_frontier(groups: Mapping[Key, Sequence[Record]], path: Path) -> None:
         for axes in grid.ravel():
             handles, names_of_handles = axes.get_legend_handles_labels()
             labels |= dict(zip(names_of_handles, handles, strict=True))
-        figure.legend(labels.values(), labels.keys(), loc="outside upper center", ncols=len(labels), frameon=False)
+        figure.legend(labels.values(), labels.keys(), loc="outside upper center", ncols=4, fontsize=8, frameon=False)
         figure.savefig(path, metadata={"Date": None})
 
 
@@ -56,6 +56,7 @@ def _panel(axes: Any, groups: Mapping[Key, Sequence[Record]], data: str, model: 
     if exact := counted(groups, data, 0.0):
         axes.axhline(exact.value, color="#e69f00", linestyle=":", linewidth=1, label="popularity, exact")
     axes.set_xscale("log", base=2)
+    axes.set_xticks(budgets, [f"{budget:g}" for budget in budgets])
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
 

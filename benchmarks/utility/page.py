@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from benchmarks.utility.figure import draw_frontier
 from benchmarks.utility.rows import ROWS, is_private
 from benchmarks.utility.store import Store
-from benchmarks.utility.summary import Key, Record, counted, gain, mean_of, plain
+from benchmarks.utility.summary import Key, Record, counted, gain, kept, mean_of, plain
 from fedkge.models import MODELS
 
 HEAD = """# What a budget buys
@@ -53,12 +53,22 @@ def _data_set(groups: Mapping[Key, Sequence[Record]], data: str, budgets: Sequen
     counts = [counted(groups, data, epsilon) for epsilon in (0.0, *budgets)]
     yield "| popularity, same epsilon | " + " | ".join(mean.text() if mean else MISSING for mean in counts) + " |"
     for model in MODELS:
-        for row in filter(is_private, ROWS):
-            found = [groups.get((data, model, row, epsilon)) for epsilon in budgets]
-            if any(found):
-                above = " | ".join(gain(records).text("+") if records else MISSING for records in found)
-                yield f"| {model}, `{row}` less popularity | | {above} |"
+        yield from _compared(groups, data, model, budgets)
     yield ""
+
+
+def _compared(groups: Mapping[Key, Sequence[Record]], data: str, model: str, budgets: Sequence[float]) -> Iterator[str]:
+    """Seed by seed: what a private row has more than counting, and what it keeps of no defence."""
+    whole = groups.get((data, model, "none", 0.0), ())
+    for row in filter(is_private, ROWS):
+        found = [groups.get((data, model, row, epsilon), ()) for epsilon in budgets]
+        if not any(found):
+            continue
+        gains = [gain(records).text("+") if records else MISSING for records in found]
+        parts = [kept(records, whole) for records in found]
+        shares = [f"{100 * part.value:.0f} %" if part else MISSING for part in parts]
+        yield f"| {model}, `{row}` less popularity | | {' | '.join(gains)} |"
+        yield f"| {model}, `{row}` as a part of `none` | | {' | '.join(shares)} |"
 
 
 def _cell(records: Sequence[Record] | None) -> str:

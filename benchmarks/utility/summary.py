@@ -70,6 +70,13 @@ def counted(groups: Mapping[Key, Sequence[Record]], data: str, epsilon: float, s
     return Mean.of(list(by_seed.values())) if by_seed else None
 
 
+def kept(records: Sequence[Record], undefended: Sequence[Record]) -> Mean | None:
+    """Which part of the MRR without a defence is left, seed by seed; None without common seeds."""
+    whole = {record["seed"]: record["test"]["both"] for record in undefended}
+    parts = [record["test"]["both"] / whole[record["seed"]] for record in records if record["seed"] in whole]
+    return Mean.of(parts) if parts else None
+
+
 def gain(records: Sequence[Record]) -> Mean:
     """By how much a model is above popularity at the same epsilon, seed by seed."""
     return Mean.of([record["test"]["both"] - record["controls"][SAME_EPSILON]["both"] for record in records])
