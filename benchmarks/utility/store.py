@@ -29,7 +29,7 @@ class Store:
             lines.write(json.dumps(record) + "\n")
 
     def _path(self, data: str) -> Path:
-        return self.folder / f"{data}.jsonl"
+        return self.folder / f"{Path(data).name}.jsonl"
 
     def _read(self, path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []

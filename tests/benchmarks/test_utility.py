@@ -1,0 +1,100 @@
+"""The frontier's harness: every row is a valid federation, nothing is measured twice, and the page says what is there."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from benchmarks import utility
+from benchmarks.utility import frontier
+from benchmarks.utility.page import write_page
+from benchmarks.utility.rows import ROWS, Cell, is_private
+from benchmarks.utility.store import Store
+from benchmarks.utility.summary import Mean, gain, kept
+from fedkge.federation.defence import check_defence
+from fedkge.graph.synthetic import synthetic_graph
+from fedkge.models import MODELS
+
+
+def record(row: str, epsilon: float, seed: int, both: float, **more: object) -> dict[str, object]:
+    sides = {"tail": both + 0.1, "head": both - 0.1, "both": both}
+    counted = {side: value / 2 for side, value in sides.items()}
+    controls = {"popularity": counted, **({"popularity, same epsilon": counted} if epsilon else {})}
+    place = {"data": "here", "model": "transe", "row": row, "epsilon": epsilon, "seed": seed, "options": {}}
+    return {"cell": f"{row}{epsilon}{seed}", **place, "test": sides, "controls": controls, **more}
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_row_is_a_valid_federation(row: str, model: str) -> None:
+    options = Cell("demo", model, row, 8.0 if is_private(row) else 0.0, seed=11).configuration(threads=1)
+    check_defence(options)
+    assert (options.defence != "none") == is_private(row)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_without_a_defence_it_trains_like_the_recommended_one(model: str) -> None:
+    private, open_ = (
+        Cell("demo", model, row, epsilon, seed=11).configuration(threads=1).model_dump()
+        for row, epsilon in (("recommended", 8.0), ("none", 0.0))
+    )
+    different = {key for key, value in private.items() if open_[key] != value}
+    assert different == {"defence", "epsilon", "noise_seed", "count_share", "copy_share"}
+
+
+def test_means_have_intervals_and_pairs_are_compared_seed_by_seed() -> None:
+    mine = [record("recommended", 8.0, seed, both) for seed, both in ((1, 0.2), (2, 0.4))]
+    whole = [record("none", 0.0, seed, both) for seed, both in ((2, 0.8), (3, 0.1), (1, 0.4))]
+    assert gain(mine).value == pytest.approx(0.15)
+    assert kept(mine, whole) == Mean(0.5, 0.0, 2)
+    assert kept(mine, []) is None
+    assert Mean.of([0.1, 0.3]).half == pytest.approx(12.706 * 0.1, rel=1e-3)
+    assert math.isinf(Mean.of([0.1]).half)
+
+
+def test_all_combinations_of_values_are_tried() -> None:
+    assert frontier.choices(["a=1,x", "b=0.5"]) == [{"a": 1, "b": 0.5}, {"a": "x", "b": 0.5}]
+    assert frontier.choices([]) == [{}]
+
+
+def test_the_page_has_every_number_and_a_dash_for_what_is_missing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    auc = {"value": 0.52, "low": 0.48, "high": 0.56}
+    outcomes = [{"attack": "cip", "adversary": "client", "design": "C", "auc": auc}]
+    for seed in (1, 2):
+        store.add("here", record("none", 0.0, seed, 0.4))
+        store.add("here", record("recommended", 8.0, seed, 0.3))
+    store.add("here", record("dpsgd", 4.0, 1, 0.05))
+    store.add("here", record("recommended", 8.0, 1, 0.31, canaries="shared", outcomes=outcomes))
+    write_page(store, "frontier")
+    text = (tmp_path / "README.md").read_text()
+    assert "| transe, `recommended` | – | – | .300 ± .000 (.400, .200) |" in text  # noqa: RUF001
+    assert "| transe, `recommended` as a part of `none` | | – | 75 % |" in text  # noqa: RUF001
+    assert "cip 0.520 (0.480 to 0.560)" in text
+    assert (tmp_path / "frontier.svg").read_text().count("here, transe") >= 1
+
+
+def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    graph = synthetic_graph(entities=60, relations=4, triples=600, seed=1)
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for part in ("train", "valid", "test"):
+        names = [
+            (graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, part).tolist()
+        ]
+        (folder / f"{part}.txt").write_text("".join("\t".join(name) + "\n" for name in names))
+    monkeypatch.setattr(frontier, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(frontier, "DATA", (str(folder),))
+    words = ["frontier", "--model", "distmult", "--epsilon", "8", "--seed", "11", "--threads", "1"]
+    assert utility.main(words) == 0
+    first = (tmp_path / "results" / "graph.jsonl").read_text()
+    rows = [json.loads(line) for line in first.splitlines()]
+    assert [row["row"] for row in rows] == ["none", "isolated", "recommended"]
+    assert rows[2]["spent"] == pytest.approx(8.0, abs=0.05)
+    assert set(rows[2]["controls"]) == {"popularity", "popularity, same epsilon", "counts alone"}
+    assert "less popularity" in capsys.readouterr().out
+    assert utility.main(words) == 0
+    assert (tmp_path / "results" / "graph.jsonl").read_text() == first
