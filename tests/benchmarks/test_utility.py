@@ -1,4 +1,4 @@
-"""The frontier's harness: every row is a valid federation, nothing is measured twice, and the page says what is there."""
+"""The harness of the frontier: every row is a valid federation, nothing is measured twice, the page has it all."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
-
-from benchmarks import utility
 from benchmarks.utility import frontier
 from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
 from benchmarks.utility.store import Store
 from benchmarks.utility.summary import Mean, gain, kept
+
+from benchmarks import utility
 from fedkge.federation.defence import check_defence
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import MODELS
