@@ -97,6 +97,14 @@ def test_answers_mend_the_counts():
     assert errors[noisy_copy.CORRECTION] < 0.9 * errors[0.0]
 
 
+def test_answers_that_are_mostly_chance_leave_the_counts_alone():
+    """A no is a lie as often as a yes then, and hides as many triples: expected counts neither shrink nor grow."""
+    before = Profile.of(copied(plan := CopyPlan(profile_scale=0.5, epsilon=0.01)).questions.counts, SIZES[0])
+    after = copied(plan).expected
+    for row, other in zip(before.rows, after.rows, strict=True):
+        assert other.full(SIZES[0]).sum() == pytest.approx(row.full(SIZES[0]).sum(), rel=0.02)
+
+
 def test_a_model_changes_what_is_believed():
     copy, scorer = copied(NOISY), make_scorer("distmult", shape := ModelShape(8, 10.0, 1))
     tables = initial_tables(scorer, shape, *SIZES, np.random.default_rng(0))

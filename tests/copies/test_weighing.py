@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from fedkge.copies import CopyPlan, NoisyCopy
 from fedkge.copies.noisy_copy import cells_of, triples_of
@@ -57,8 +58,9 @@ def test_counts_weigh_little_beside_a_model_that_knows_and_much_beside_one_that_
     assert {knowing, ignorant} <= {LEAN * weight for weight in WEIGHTS}
 
 
-def test_without_answers_counts_weigh_most():
-    assert weigh(COPY.without_answers(), model(), GRAPH.train[:0], np.random.default_rng(1)) == LEAN * WEIGHTS[-1]
+@pytest.mark.parametrize("copy", [COPY.without_answers(), replace(COPY, epsilon=1.0)], ids=["none", "lies"])
+def test_answers_that_are_few_or_lie_often_are_no_judges(copy):
+    assert weigh(copy, Table(GRAPH.train), GRAPH.train[:0], np.random.default_rng(1)) == LEAN * WEIGHTS[-1]
 
 
 def test_the_weight_is_kept_with_the_copy_and_with_the_model():

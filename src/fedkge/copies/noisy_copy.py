@@ -9,6 +9,7 @@ not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,7 +85,7 @@ class NoisyCopy:
         held = np.sort(cells_of(distinct, entities))
         yes = respond(asked_cells(profile, least), held, plan.epsilon, source)
         rates = _rates(yes, profile)
-        expected = _corrected(profile, yes, truths(rates, plan.epsilon), least)
+        expected = _corrected(profile, yes, rates, plan.epsilon, least)
         questions = Questions(counts, entities, least)
         return cls(entities, relations, plan.epsilon, yes, rates, expected, questions=questions)
 
@@ -179,9 +180,15 @@ def _rates(cells: Cells, profile: Profile) -> Numbers:
     return rates
 
 
-def _corrected(profile: Profile, cells: Cells, truth: Numbers, least: float) -> Profile:
-    """The profile after the answers: what was expected of the cells that were asked goes, what they said comes."""
+def _corrected(profile: Profile, cells: Cells, rates: Numbers, epsilon: float, least: float) -> Profile:
+    """The profile after the answers: what was expected of the cells that were asked goes, what they said comes.
+
+    A yes counts as its chance of being true. A no may be a lie too: where so few triples are expected, its chance is
+    the rate times the `odds` of a lie.
+    """
     triples, relations = triples_of(cells, profile.entities), len(profile.rows) // 2
+    odds = math.exp(-epsilon)
+    more = truths(rates, epsilon) - odds * rates
     starts = np.searchsorted(triples[:, RELATION], np.arange(relations + 1))
     sides: tuple[list[Row], list[Row]] = ([], [])
     for relation, ends in enumerate(ends_of(profile)):
@@ -189,8 +196,8 @@ def _corrected(profile: Profile, cells: Cells, truth: Numbers, least: float) -> 
         head_sums, tail_sums = ends.covered(least)
         for side, values, sums, column in ((0, ends.tails, tail_sums, TAIL), (1, ends.heads, head_sums, HEAD)):
             row = profile.rows[relation + side * relations]
-            answered = np.bincount(triples[part, column], truth[part], profile.entities)
-            after = np.maximum(values + CORRECTION * (answered - sums), 0)
+            answered = np.bincount(triples[part, column], more[part], profile.entities)
+            after = np.maximum(values + CORRECTION * (answered - (1 - odds) * sums), 0)
             listed = np.union1d(row.entities, triples[part, column]).astype(np.int64)
             others = np.setdiff1d(np.arange(profile.entities), listed, assume_unique=True)
             rest = float(after[others[0]]) if len(others) else 0.0

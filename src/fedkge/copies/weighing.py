@@ -14,6 +14,7 @@ from fedkge.copies.expectation import Cells, Numbers
 from fedkge.copies.noisy_copy import NoisyCopy, triples_of, truths
 from fedkge.evaluation.queries import group_queries
 from fedkge.graph import Side, Triples
+from fedkge.mechanisms.responses import flip_chance
 from fedkge.models.embedding import Embedding
 
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -21,8 +22,10 @@ HELD_OUT = 16
 """One answer of so many is kept from training."""
 JUDGED = 256
 """So many are ranked."""
-LEAST = 8.0
-"""Where fewer true ones are to be expected among those held out, counts get the largest weight."""
+LEAST, MOST_LIES = 8.0, 0.25
+"""Where fewer true ones are to be expected among those held out, or more of all answers are lies, they are no judges:
+counts get the largest weight.
+"""
 LEAN = 0.5
 """Answers are likelier by counts than triples in general, so they make counts look better than they are: with this part
 of the weight that ranks answers best, the test triples of codex-s and codex-people were ranked best at epsilon 8.
@@ -44,7 +47,7 @@ def weigh(copy: NoisyCopy, embedding: Embedding, believed: Triples, generator: n
     """The weight of counts that suits this model; other believed answers to a question are no mistakes."""
     chosen = held_out(copy.cells)
     cells, chances = copy.cells[chosen], truths(copy.rates[chosen], copy.epsilon)
-    if chances.sum() < LEAST:
+    if chances.sum() < LEAST or flip_chance(copy.epsilon) > MOST_LIES:
         return LEAN * WEIGHTS[-1]
     triples = triples_of(cells[generator.choice(len(cells), JUDGED, p=chances / chances.sum())], copy.entities)
     sides: tuple[Side, ...] = ("tail", "head")
