@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Store:
-    """The cells of one folder. Several sweeps may add to it at the same time: a line is written at once."""
+    """The cells of one folder. Several sweeps may add to it at the same time, a line each."""
 
     folder: Path
 

@@ -74,8 +74,9 @@ class AuditResult:
 
     @property
     def gaussian_bound(self) -> float | None:
-        """The same in the f-DP form: only if the mechanism is Gaussian-like; None where delta is 0."""
-        return max(finding.gaussian_bound or 0.0 for finding in self.findings) if self.delta else None
+        """The same in the f-DP form: only if the mechanism is Gaussian-like; None where it is not, or delta is 0."""
+        bounds = [finding.gaussian_bound for finding in self.findings if finding.gaussian_bound is not None]
+        return max(bounds, default=None)
 
     def record(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -98,11 +99,13 @@ def audit(
     delta: float = DELTA,
     guesses: Sequence[int] = (),
     confidence: float = CONFIDENCE,
+    gaussian: bool = True,
 ) -> AuditResult:
     """The epsilon lower bound that these scores of the canaries support, over all attacks and numbers of guesses.
 
     Attacks and `guesses` (a tenth and a half of the canaries, unless given) must have been fixed before the coins
-    `bits` were looked at. NaN in the scores means that the attack has no opinion on a canary.
+    `bits` were looked at. NaN in the scores means that the attack has no opinion on a canary. `gaussian`: whether the
+    mechanism may be Gaussian-like, so that the sharper reading is worth showing.
 
     >>> random = np.random.default_rng(1)
     >>> coins = random.integers(0, 2, 1000)
@@ -128,9 +131,9 @@ def audit(
             right = right_guesses(scores, coins, number, np.random.default_rng(TIES))
             counts = right, number, len(coins)
             bound = epsilon_lower_bound(*counts, delta, shared)
-            gaussian = gaussian_lower_bound(*counts, delta, shared) if delta else None
+            sharper = gaussian_lower_bound(*counts, delta, shared) if delta and gaussian else None
             scored = int(np.count_nonzero(~np.isnan(np.asarray(scores, dtype=np.float64))))
-            findings.append(Finding(attack, number, right, bound, ceilings[number], gaussian, scored))
+            findings.append(Finding(attack, number, right, bound, ceilings[number], sharper, scored))
     return AuditResult(len(coins), int(coins.sum()), delta, confidence, tuple(findings))
 
 

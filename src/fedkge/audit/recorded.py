@@ -26,7 +26,7 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.claim import Claim, claim_of
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.audit.white_box import white_box_scores
-from fedkge.audit.white_box_copy import COPY, asked_canaries, auditors_triples, copy_of
+from fedkge.audit.white_box_copy import COPY, asked_canaries, auditors_triples, copy_of, has_copy
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.run import Run, shape_of
@@ -119,13 +119,15 @@ def run_audit(
         raise ConfigurationError("an audit needs a run directory: train with --out")
     canaries = _canaries(run)
     names = _names(run.configuration, attacks)
+    if not attacks and not has_copy(run):  # a gathered run has no checkpoints, so nobody can look at a copy
+        names = tuple(name for name in names if name != COPY)
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
     claim = claim_of(run.directory, run.configuration.victim)
     delta = claim.delta if claim else run.configuration.delta
     scores, adversaries, last = _scores(run, canaries, names, progress)
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
-        result=audit(scores, canaries.members, delta, numbers, confidence),
+        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.copy_share),
         claim=claim,
         victim=run.configuration.victim,
         adversaries=adversaries,
@@ -220,7 +222,7 @@ def _scores(
 
 
 def _asked(run: Run, canaries: Targets) -> int | None:
-    if not run.configuration.copy_share:
+    if not has_copy(run):
         return None
     return int(np.count_nonzero(asked_canaries(copy_of(run), auditors_triples(run, canaries)[1])))
 

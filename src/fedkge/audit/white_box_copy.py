@@ -13,6 +13,8 @@ several, what heads and tails say is told to and fro a few times (belief propaga
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -41,12 +43,26 @@ LEAST = 1e-300
 Bits = NDArray[np.bool_]
 
 
+def _checkpoint(run: Run) -> Path | None:
+    path = (
+        RunDirectory(run.directory).checkpoints / f"{run.configuration.victim}.safetensors" if run.directory else None
+    )
+    return path if path and path.exists() else None
+
+
+def has_copy(run: Run) -> bool:
+    """Whether the victim trains on a copy that an auditor can look at."""
+    return bool(run.configuration.copy_share) and _checkpoint(run) is not None
+
+
 def copy_of(run: Run) -> NoisyCopy:
     """The victim's copy, as its checkpoint keeps it."""
-    victim = run.configuration.victim
-    path = RunDirectory(run.directory).checkpoints / f"{victim}.safetensors" if run.directory else None
-    if path is None or not path.exists():
-        raise RunError(f"expected the checkpoint of {victim} in a run directory, where its copy is: got none")
+    path = _checkpoint(run)
+    if path is None:
+        raise RunError(
+            f"expected the checkpoint of {run.configuration.victim} in a run directory, where its copy is: got none; "
+            "audit where it was trained, or name attacks that do not read the copy"
+        )
     found = saved_release(path)
     if not isinstance(found, NoisyCopy) or found.questions is None:
         raise RunError(f"{path}: expected a noisy copy with its questions, got none; train again, then audit")

@@ -31,6 +31,7 @@ LEAN = 0.5
 of the weight that ranks answers best, the test triples of codex-s and codex-people were ranked best at epsilon 8.
 """
 CHUNK = 32
+"""So many are ranked at a time."""
 
 
 def held_out(cells: Cells) -> NDArray[np.bool_]:
@@ -56,26 +57,25 @@ def weigh(copy: NoisyCopy, embedding: Embedding, believed: Triples, generator: n
 
 
 def _reciprocal_ranks(copy: NoisyCopy, embedding: Embedding, triples: Triples, known: Triples, side: Side) -> Numbers:
-    """For each weight, the sum over all triples."""
-    queries, sums = group_queries(triples, known, side, copy.entities), np.zeros(len(WEIGHTS))
-    for first in range(0, len(queries), CHUNK):
-        chunk = slice(first, min(first + CHUNK, len(queries)))
-        questions = queries.triples[chunk]
-        model, counts = (np.zeros((len(questions), copy.entities), np.float32) for _ in range(2))
-        embedding.score(questions, side, model)
-        CopyPrior(copy, 1.0).add_scores(questions, side, counts)
-        asked, answers = _apart(queries.starts, queries.answers, chunk)
-        right = _apart(queries.known_starts, queries.known, chunk)
+    """For each weight, the sum over all triples, some at a time: a row of scores has a number for every entity."""
+    sums = np.zeros(len(WEIGHTS))
+    for first in range(0, len(triples), CHUNK):
+        queries = group_queries(triples[first : first + CHUNK], known, side, copy.entities)
+        model, counts = (np.zeros((len(queries), copy.entities), np.float32) for _ in range(2))
+        embedding.score(queries.triples, side, model)
+        CopyPrior(copy, 1.0).add_scores(queries.triples, side, counts)
+        asked, right = _places(queries.starts), _places(queries.known_starts)
         for place, weight in enumerate(WEIGHTS):
             scores = model + np.float32(weight) * counts
-            own = scores[asked, answers][:, None]
-            scores[right] = -np.inf
-            above, level = (scores[asked] > own).sum(axis=1), (scores[asked] == own).sum(axis=1)
+            own = scores[asked, queries.answers][:, None]
+            scores[right, queries.known] = -np.inf
+            rivals = scores[asked]
+            rivals[np.arange(len(asked)), queries.answers] = -np.inf
+            above, level = (rivals > own).sum(axis=1), (rivals == own).sum(axis=1)
             sums[place] += (1 / (1 + above + level / 2)).sum()
     return sums
 
 
-def _apart(starts: Cells, values: Cells, chunk: slice) -> tuple[Cells, Cells]:
-    """The values of some groups, each with its group's place in the chunk."""
-    bounds = starts[chunk.start : chunk.stop + 1]
-    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), values[bounds[0] : bounds[-1]]
+def _places(starts: Cells) -> Cells:
+    """The group of each value, where `starts` says with which value each group begins."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

@@ -72,10 +72,10 @@ class CopiedRounds:
         model = self._trainer.embedding if served > 1 else None
         triples = self.released.believed(model, generator)
         LOG.info("%d of %d answers are believed", len(triples), len(self.released.cells))
-        if not len(triples):
+        taught = triples[~held_out(cells_of(triples, self.released.entities))]
+        if not len(taught):
             LOG.warning("no answer is likelier true than not, so nothing is trained: this graph needs a larger epsilon")
         else:
-            taught = triples[~held_out(cells_of(triples, self.released.entities))]
             train_plainly(self._trainer, taught, self.defence.options, generator, advance)
         weight = weigh(self.released, self._trainer.embedding, triples, generator)
         LOG.info("counts weigh %g", weight)

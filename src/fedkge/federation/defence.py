@@ -49,8 +49,14 @@ OF_STEPS = (
     "private_negatives",
     "public_graph",
     "selection",
+    "selection_share",
+    "selection_threshold",
+    "selection_rows",
+    "test_failure",
     "noise_step",
     "noise_schedule",
+    "noise_decay",
+    "least_gain",
     "public_validation",
     "count_types",
 )
@@ -310,7 +316,7 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
         return
     for name in OF_STEPS:
         given = getattr(options, name) != Configuration.model_fields[name].default
-        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or choose {STEPS}"
+        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or copy-share, with {STEPS}"
     yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
     yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
     yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
@@ -322,6 +328,8 @@ def check_defence(options: Configuration) -> None:
     if options.defence == "none":
         if options.epsilon is not None or options.noise is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
+        if options.copy_share or options.count_share:
+            raise PrivacyError("copy-share and count-share are parts of a budget, and there is none: name --epsilon")
         return
     if options.epsilon is None and (options.noise is None or options.copy_share):
         raise _without_budget(options)

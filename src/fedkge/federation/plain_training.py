@@ -19,6 +19,8 @@ def train_plainly(
     advance: Callable[[int], None] = lambda _: None,
 ) -> float:
     """Train a round on these triples; the mean loss of its last epoch, or of its steps."""
+    if not len(triples):
+        return 0.0
     if not options.local_steps:
         return [trainer.epoch(triples, generator, advance) for _ in range(options.local_epochs)][-1]
     losses: list[float] = []

@@ -77,9 +77,9 @@ NOT_ASKED = (
 
 def limits(configuration: Configuration) -> tuple[str, ...]:
     """How far the page's numbers go."""
-    if configuration.canary_source == "likely":
-        return LIMITS
-    return (NOT_ASKED if configuration.copy_share else STANDS_OUT, *LIMITS)
+    if not configuration.copy_share:
+        return (STANDS_OUT, *LIMITS)
+    return LIMITS if configuration.canary_source == "likely" else (NOT_ASKED, *LIMITS)
 
 
 def asked_about(asked: int, canaries: int) -> str:
@@ -91,7 +91,8 @@ def asked_about(asked: int, canaries: int) -> str:
     said = f"The copy was asked about {asked:,} of the {canaries:,} canaries."
     if 2 * asked >= canaries:
         return said
-    return f"{said} Of the others only counts tell: train with `--canary-source likely` to audit the answers."
+    more = "Likely canaries (`--canary-source likely`) and a larger epsilon have more of them asked."
+    return f"{said} Of the others only counts tell. {more}"
 
 
 def released(configuration: Configuration) -> tuple[str, ...]:
