@@ -37,14 +37,13 @@ SEEDS = (11, 12, 13)
 
 def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, Any]:
     """Train, rank, attack if asked."""
-    began, out = time.perf_counter(), runs / f"utility-{cell.data}-{cell.model}-{cell.row}-{cell.seed}"
+    configuration = cell.configuration(threads, validate)
+    began, out = time.perf_counter(), runs / f"utility-{configuration.digest}"
     shutil.rmtree(out, ignore_errors=True)  # of an interrupted cell
-    configuration = cell.configuration(threads)
-    if validate:
-        configuration = configuration.model_copy(update={"evaluate_every": configuration.rounds})
     run = start(configuration, None, out if cell.canaries else None)
     record = {
         "cell": cell.name,
+        "digest": configuration.digest,
         "data": cell.data,
         "model": cell.model,
         "row": cell.row,
@@ -97,7 +96,7 @@ def main(kind: str, arguments: list[str]) -> int:
     options = _parser(kind).parse_args(arguments)
     store = Store(RESULTS / "tuning" if kind == "tune" else RESULTS)
     for cell in () if options.show else cells(options, kind):
-        if cell.name in store.names(cell.data):
+        if store.has(cell.data, cell.name, cell.configuration(options.threads, kind == "tune").digest):
             continue
         print(time.strftime("%H:%M:%S"), cell.name, end=" ", flush=True)
         record = measure(cell, options.threads, options.runs, kind == "tune")

@@ -48,7 +48,7 @@ class Cell:
         attacked = f" attacked:{self.canaries}" if self.canaries else ""
         return f"{self.data} {self.model} {self.row}{budget} seed {self.seed}{changed}{attacked}"
 
-    def configuration(self, threads: int) -> Configuration:
+    def configuration(self, threads: int = 0, validate: bool = False) -> Configuration:
         """All of its settings. Noise is repeatable: all of these graphs are public."""
         chosen = dict(ROWS[self.row])
         if chosen["defence"] == "none":
@@ -58,7 +58,8 @@ class Cell:
         played = canary_options(self.canaries) if self.canaries else {}
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
         values = {**common, **chosen, **budget, **played, **self.options}
-        return parse({**values, "seed": self.seed, "threads": threads})
+        options = parse({**values, "seed": self.seed, "threads": threads})
+        return options.model_copy(update={"evaluate_every": options.rounds}) if validate else options
 
 
 def is_private(row: str) -> bool:

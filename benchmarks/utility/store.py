@@ -15,21 +15,34 @@ class Store:
     folder: Path
 
     def records(self) -> list[dict[str, Any]]:
-        """All cells that are there."""
-        return [record for path in sorted(self.folder.glob("*.jsonl")) for record in self._read(path)]
+        """The cells that are there, each as it was measured last."""
+        found = [record for path in sorted(self.folder.glob("*.jsonl")) for record in self._read(path)]
+        return list({record["cell"]: record for record in found}.values())
 
-    def names(self, data: str) -> set[str]:
-        """The names of the cells of a data set."""
-        return {str(record["cell"]) for record in self._read(self._path(data))}
+    def has(self, data: str, name: str, digest: str) -> bool:
+        """Whether a cell was measured with these settings."""
+        return any((record["cell"], record["digest"]) == (name, digest) for record in self._read(self._path(data)))
 
     def add(self, data: str, record: dict[str, Any]) -> None:
         """Keep a cell."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._path(data).open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record) + "\n")
+        path = self._path(data)
+        torn = path.exists() and not path.read_bytes().endswith(b"\n")
+        with path.open("a", encoding="utf-8") as lines:
+            lines.write("\n" * torn + json.dumps(record) + "\n")
 
     def _path(self, data: str) -> Path:
         return self.folder / f"{Path(data).name}.jsonl"
 
     def _read(self, path: Path) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [record for record in map(_parsed, lines) if record]
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """A line's cell; nothing for a line that an interruption has torn."""
+    try:
+        record: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return {}
+    return record

@@ -24,7 +24,8 @@ def record(row: str, epsilon: float, seed: int, both: float, **more: object) -> 
     counted = {side: value / 2 for side, value in sides.items()}
     controls = {"popularity": counted, **({"popularity, same epsilon": counted} if epsilon else {})}
     place = {"data": "here", "model": "transe", "row": row, "epsilon": epsilon, "seed": seed, "options": {}}
-    return {"cell": f"{row}{epsilon}{seed}", **place, "test": sides, "controls": controls, **more}
+    name = f"{row}{epsilon}{seed}{''.join(more)}"
+    return {"cell": name, "digest": "", **place, "test": sides, "controls": controls, **more}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -98,3 +99,14 @@ def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "less popularity" in capsys.readouterr().out
     assert utility.main(words) == 0
     assert (tmp_path / "results" / "graph.jsonl").read_text() == first
+
+
+def test_a_cell_of_other_settings_replaces_the_old_one_and_a_torn_line_does_no_harm(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add("here", {**record("none", 0.0, 1, 0.4), "digest": "old"})
+    assert store.has("here", "none0.01", "old")
+    assert not store.has("here", "none0.01", "new")
+    with (tmp_path / "here.jsonl").open("a") as lines:
+        lines.write('{"cell": "torn')
+    store.add("here", {**record("none", 0.0, 1, 0.5), "digest": "new"})
+    assert [one["test"]["both"] for one in store.records()] == [0.5]
