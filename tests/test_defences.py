@@ -4,7 +4,7 @@ import pytest
 
 from fedkge.configuration import parse
 from fedkge.defences import DEFENCES
-from fedkge.errors import ConfigurationError
+from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.defence import check_defence
 from fedkge.models import MODELS
 
@@ -40,6 +40,19 @@ def test_of_a_copys_two_shares_one_is_enough(given, other):
     check_defence(options)
     with pytest.raises(ConfigurationError, match=f"{given} must be above 0; without a copy: --defence noisy-steps"):
         parse({"epsilon": 8.0, given: 0.0})
+
+
+@pytest.mark.parametrize(("epsilon", "counts"), [(0.5, 0.95), (2.0, 0.95), (4.0, 0.5), (8.0, 0.25), (16.0, 0.25)])
+def test_counts_get_an_epsilon_of_2_within_limits(epsilon, counts):
+    options = parse({"epsilon": epsilon})
+    assert (options.count_share, options.copy_share) == (counts, pytest.approx(1 - counts))
+    check_defence(options)
+
+
+@pytest.mark.parametrize("share", ["copy-share", "count-share"])
+def test_shares_of_no_budget_are_refused(share):
+    with pytest.raises(PrivacyError, match="name --epsilon"):
+        check_defence(parse({share: 0.5}))
 
 
 def test_noisy_steps_have_no_share_for_a_copy():

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedkge.copies import CopyPlan, NoisyCopy
+from fedkge.copies import CopyPlan, CopyPrior, NoisyCopy, weighing
 from fedkge.copies.noisy_copy import cells_of, triples_of
-from fedkge.copies.weighing import HELD_OUT, LEAN, WEIGHTS, held_out, weigh
+from fedkge.copies.weighing import HELD_OUT, LEAN, WEIGHTS, _reciprocal_ranks, held_out, weigh
+from fedkge.evaluation import rank
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer
@@ -61,6 +62,27 @@ def test_counts_weigh_little_beside_a_model_that_knows_and_much_beside_one_that_
 @pytest.mark.parametrize("copy", [COPY.without_answers(), replace(COPY, epsilon=1.0)], ids=["none", "lies"])
 def test_answers_that_are_few_or_lie_often_are_no_judges(copy):
     assert weigh(copy, Table(GRAPH.train), GRAPH.train[:0], np.random.default_rng(1)) == LEAN * WEIGHTS[-1]
+
+
+@pytest.mark.parametrize("side", ["tail", "head"])
+def test_ranks_are_those_of_a_plain_ranking_of_scores_with_counts(side):
+    """Beside `rank`, which filters by known answers too; the triples among them, and some of which nobody knows."""
+    one, generator = model(), np.random.default_rng(4)
+    triples = np.concatenate((GRAPH.train[::60], generator.integers(0, [200, 5, 200], (20, 3)).astype(np.int32)))
+    known = GRAPH.train
+    expected = []
+    for weight in WEIGHTS:
+        ranking = rank(replace(one, prior=CopyPrior(COPY, weight)), triples, known)
+        expected.append((1 / getattr(ranking, side).realistic).sum())
+    np.testing.assert_allclose(_reciprocal_ranks(COPY, one, triples, known, side), expected, rtol=1e-5)
+
+
+def test_both_sides_judge(monkeypatch):
+    sides = []
+    ranks = weighing._reciprocal_ranks
+    monkeypatch.setattr(weighing, "_reciprocal_ranks", lambda *given: sides.append(given[-1]) or ranks(*given))
+    weigh(COPY, model(), COPY.believed(), np.random.default_rng(1))
+    assert sides == ["tail", "head"]
 
 
 def test_the_weight_is_kept_with_the_copy_and_with_the_model():

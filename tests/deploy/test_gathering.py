@@ -1,7 +1,9 @@
 """Attack, audit and report read what a deployed federation left behind."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,20 +21,20 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.errors import RunError
 from fedkge.federation.run import Run
 from fedkge.runs import open_run
-from tests.deploy.small import DEFENDED, InOneProcess, deployed, shards, small_layout
+from tests.deploy.small import DEFENDED, RECOMMENDED, InOneProcess, deployed, shards, small_layout
 
 ROUNDS = 3
 
 
-def gathered(folder: Path, owners: int) -> tuple[Layout, Run]:
+def gathered(folder: Path, owners: int, defence: Mapping[str, Any] = DEFENDED) -> tuple[Layout, Run]:
     data = shards()
     options = {"canaries": 40, "canary-coins": "independent", "clients": len(data), "seed": 7}
     graphs, canaries = insert_canaries(data.graphs, parse(options))
     folder.mkdir(exist_ok=True)
     keep_canaries(folder, canaries, graphs)
-    training = {**DEFENDED, "rounds": ROUNDS, "record": "all"}
+    training = {**defence, "rounds": ROUNDS, "record": "all"}
     layout = small_layout(
-        folder / "all", DEFENDED, owners, training, data=replace(data, graphs=tuple(graphs)), record="all"
+        folder / "all", defence, owners, training, data=replace(data, graphs=tuple(graphs)), record="all"
     )
     with InOneProcess(layout) as federation:
         federation.run()
@@ -53,6 +55,17 @@ def test_attack_audit_and_report(everything: tuple[Layout, Run]) -> None:
     assert run.directory is not None
     write_report(run.directory, run.directory / "report.html", beside=[])
     assert "epsilon" in (run.directory / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_gathered_federation_on_copies_is_audited_by_what_was_sent(tmp_path: Path) -> None:
+    """Checkpoints, where copies are, stay at their sites: who looks for one is told."""
+    _, run = gathered(tmp_path, 2, RECOMMENDED)
+    found = run_audit(run)
+    assert "copy" not in found.adversaries
+    assert found.asked is None
+    assert found.result.gaussian_bound is None
+    with pytest.raises(RunError, match="audit where it was trained"):
+        run_audit(run, attacks=("copy",))
 
 
 def test_everybody_s_promise_and_every_charge_are_there(everything: tuple[Layout, Run]) -> None:

@@ -13,7 +13,7 @@ from fedkge.copies.noisy_copy import cells_of
 from fedkge.copies.weighing import held_out
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.defence import STEPS, check_defence
-from fedkge.federation.messages import Fit, Goodbye
+from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run, resume, start
 from tests.federation.conftest import SHORT, break_off
@@ -114,6 +114,25 @@ def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
     assert np.array_equal(*uploads)
 
 
+@pytest.mark.parametrize("options", [{}, {"local_steps": 5}], ids=["epochs", "steps"])
+def test_a_round_ends_where_every_believed_answer_is_held_out(shards, monkeypatch, options, caplog):
+    monkeypatch.setattr("fedkge.federation.copied.held_out", lambda cells: np.ones(len(cells), bool))
+    client = client_of(shards[0], copied(**options), Ledger.in_memory())
+    with caplog.at_level("WARNING"):
+        assert isinstance(client.handle(Fit(1, rows_of(client))), Upload)
+    assert "nothing is trained" in caplog.text
+
+
+def test_the_weight_that_was_found_counts_in_scores(shards):
+    run = start(copied(), shards.graphs)
+    name = run.clients[0]
+    found, prior = float(run.tensors[f"counts/{name}/weight"][0]), run.prior(name)
+    assert found > 0
+    assert prior.weight == found
+    halved = replace(run, configuration=run.configuration.model_copy(update={"count_weight": 0.5}))
+    assert halved.prior(name).weight == found / 2
+
+
 def test_held_out_answers_are_not_trained_on_and_choose_the_weight_of_counts(shards, monkeypatch):
     client, taught, judged = client_of(shards[0], copied(), Ledger.in_memory()), [], []
 
@@ -174,6 +193,8 @@ def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_p
         ({"private_negatives": "public"}, f"leave private-negatives out, or copy-share, with {STEPS}"),
         ({"noise_schedule": "decay"}, f"leave noise-schedule out, or copy-share, with {STEPS}"),
         ({"clip": 0.5}, f"leave clip out, or copy-share, with {STEPS}"),
+        ({"noise_decay": 0.5}, f"leave noise-decay out, or copy-share, with {STEPS}"),
+        ({"selection_threshold": 9.0}, f"leave selection-threshold out, or copy-share, with {STEPS}"),
         ({"count_types": 4}, f"leave count-types out, or copy-share, with {STEPS}"),
         ({"filter_negatives": True, "negative_group": 1}, "filter-negatives to false"),
         ({"patience": 3}, "patience to 0"),
