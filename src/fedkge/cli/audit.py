@@ -71,7 +71,7 @@ def audit(
 ) -> None:
     """Show how large epsilon must be at least, from one training with canaries, beside what the run claims.
 
-    Canaries are random triples; a coin for each decides whether the victim trains on it. The more coins the attacks
+    Canaries are triples that nobody holds; a coin for each decides whether the victim trains on it. The more coins the attacks
     guess right, the more was given away. Fix attacks and guesses before you look: the bound is corrected for their
     number, not for afterthoughts. It ends with code 10 if the bound contradicts the run's own claim.
     """

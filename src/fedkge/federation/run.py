@@ -3,7 +3,7 @@
 `model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
 `relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. Where clients share
 no entities (isolated, FedR) each has a table of its own, `entities/c`. A defence that counts adds `counts/c/...`, the
-noisy counts that belong to the client's model (`fedkge.prior`).
+noisy counts that belong to the client's model (`fedkge.releases`).
 """
 
 from __future__ import annotations
