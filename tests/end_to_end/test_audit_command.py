@@ -53,6 +53,13 @@ def test_one_command_trains_and_audits(run: Path, told: Outcome) -> None:
     assert f"Everything about it: {run}/audit.json" in told.err
 
 
+def test_without_shared_entities_nothing_is_trained(graph: Path, tmp_path: Path) -> None:
+    told = fedkge("audit", "--data", graph, *FAST, "--strategy", "isolated", "--out", tmp_path / "run")
+    assert told.code != 0
+    assert "need shared entities, got strategy 'isolated'" in told.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_is_audited_again_with_the_same_result(run: Path, told: Outcome) -> None:
     assert told.code == 0
     before = json.loads((run / "audit.json").read_text(encoding="utf-8"))

@@ -132,6 +132,13 @@ def _open(run: Path, look: Look) -> Run:
 def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool) -> Run:
     from fedkge import runs  # noqa: PLC0415 (heavy)
 
+    from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
+
+    if configuration.strategy != "fede" and look.attacks != (COPY,):
+        raise ConfigurationError(
+            f"the attacks of an audit need shared entities, got strategy {configuration.strategy!r}: leave --strategy "
+            "out, or look at a noisy copy alone with --attack copy"
+        )
     _check_limit(configuration, look)
     _warn(configuration)
     hint = f"continue with: fedkge resume {path}, then: fedkge audit {path}"
