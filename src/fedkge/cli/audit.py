@@ -71,9 +71,9 @@ def audit(
 ) -> None:
     """Show how large epsilon must be at least, from one training with canaries, beside what the run claims.
 
-    Canaries are triples that nobody holds; a coin for each decides whether the victim trains on it. The more coins the attacks
-    guess right, the more was given away. Fix attacks and guesses before you look: the bound is corrected for their
-    number, not for afterthoughts. It ends with code 10 if the bound contradicts the run's own claim.
+    Canaries are triples that nobody holds; a coin for each decides whether the victim trains on it. The more coins the
+    attacks guess right, the more was given away. Fix attacks and guesses before you look: the bound is corrected for
+    their number, not for afterthoughts. It ends with code 10 if the bound contradicts the run's own claim.
     """
     look = Look(_passive(attack or ()), _numbers(guesses), confidence, fail_above)
     given = {**normalised(read_toml(config) if config else {}), **options}
@@ -131,7 +131,6 @@ def _open(run: Path, look: Look) -> Run:
 
 def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool) -> Run:
     from fedkge import runs  # noqa: PLC0415 (heavy)
-
     from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
     if configuration.strategy != "fede" and look.attacks != (COPY,):
