@@ -7,7 +7,7 @@ import pytest
 
 from fedkge.copies import CopyPlan, CopyPrior, NoisyCopy, noisy_copy
 from fedkge.copies.expectation import Ends, asked_cells, ends_of, least_rate
-from fedkge.copies.noisy_copy import triples_of, truths
+from fedkge.copies.noisy_copy import held_out, triples_of, truths
 from fedkge.errors import RunError
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
@@ -89,12 +89,23 @@ def test_answers_mend_the_counts():
     """Expected counts lie nearer to the true ones than the noisy profile did."""
     plan = CopyPlan(profile_scale=2.0, epsilon=8.0)
     true = np.bincount(GRAPH.train[GRAPH.train[:, 1] == 0][:, 2], minlength=SIZES[0])
-    errors = {}
-    for part in (0.0, noisy_copy.CORRECTION):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(noisy_copy, "CORRECTION", part)
-            errors[part] = np.abs(copied(plan).expected.rows[0].full(SIZES[0]) - true).mean()
-    assert errors[noisy_copy.CORRECTION] < 0.9 * errors[0.0]
+    copy = copied(plan)
+    before, after = Profile.of(copy.questions.counts, SIZES[0]), copy.expected
+    errors = [np.abs(profile.rows[0].full(SIZES[0]) - true).mean() for profile in (before, after)]
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_answers_that_judge_are_in_no_count():
+    """With them or without, expected counts are the same: those who judge have told nobody."""
+    copy = copied(NOISY)
+    before = Profile.of(copy.questions.counts, SIZES[0])
+    kept = ~held_out(copy.cells)
+    assert 0 < kept.sum() < len(kept)
+    least = copy.questions.least
+    whole = noisy_copy._corrected(before, copy.cells, copy.rates, copy.epsilon, least)
+    part = noisy_copy._corrected(before, copy.cells[kept], copy.rates[kept], copy.epsilon, least)
+    for row, other in zip(whole.rows, part.rows, strict=True):
+        np.testing.assert_array_equal(row.full(SIZES[0]), other.full(SIZES[0]))
 
 
 def test_answers_that_are_mostly_chance_leave_the_counts_alone():

@@ -9,8 +9,7 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.copies.noisy_copy import cells_of
-from fedkge.copies.weighing import held_out
+from fedkge.copies.noisy_copy import cells_of, held_out
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.defence import STEPS, check_defence
 from fedkge.federation.messages import Fit, Goodbye, Upload

@@ -7,41 +7,24 @@ together, for each of some weights. All of it is post-processing of the copy.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedkge.copies.copy_prior import CopyPrior
 from fedkge.copies.expectation import Cells, Numbers
-from fedkge.copies.noisy_copy import NoisyCopy, triples_of, truths
+from fedkge.copies.noisy_copy import NoisyCopy, held_out, triples_of, truths
 from fedkge.evaluation.queries import group_queries
 from fedkge.graph import Side, Triples
 from fedkge.mechanisms.responses import flip_chance
 from fedkge.models.embedding import Embedding
 
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-HELD_OUT = 16
-"""One answer of so many is kept from training."""
 JUDGED = 256
 """So many are ranked."""
 LEAST, MOST_LIES = 8.0, 0.25
 """Where fewer true ones are to be expected among those held out, or more of all answers are lies, they are no judges:
 counts get the largest weight.
 """
-LEAN = 0.5
-"""Answers are likelier by counts than triples in general, so they make counts look better than they are: with this part
-of the weight that ranks answers best, the test triples of codex-s and codex-people were ranked best at epsilon 8.
-"""
 CHUNK = 32
 """So many are ranked at a time."""
-
-
-def held_out(cells: Cells) -> NDArray[np.bool_]:
-    """Which answers are kept from training, by a hash of their cell.
-
-    >>> round(float(held_out(np.arange(10_000)).mean()), 3)
-    0.062
-    """
-    mixed = cells.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
-    return np.asarray(mixed % np.uint64(HELD_OUT) == 0)
 
 
 def weigh(copy: NoisyCopy, embedding: Embedding, believed: Triples, generator: np.random.Generator) -> float:
@@ -49,11 +32,11 @@ def weigh(copy: NoisyCopy, embedding: Embedding, believed: Triples, generator: n
     chosen = held_out(copy.cells)
     cells, chances = copy.cells[chosen], truths(copy.rates[chosen], copy.epsilon)
     if chances.sum() < LEAST or flip_chance(copy.epsilon) > MOST_LIES:
-        return LEAN * WEIGHTS[-1]
+        return WEIGHTS[-1]
     triples = triples_of(cells[generator.choice(len(cells), JUDGED, p=chances / chances.sum())], copy.entities)
     sides: tuple[Side, ...] = ("tail", "head")
     total = np.add.reduce([_reciprocal_ranks(copy, embedding, triples, believed, side) for side in sides])
-    return LEAN * WEIGHTS[int(np.argmax(total))]
+    return WEIGHTS[int(np.argmax(total))]
 
 
 def _reciprocal_ranks(copy: NoisyCopy, embedding: Embedding, triples: Triples, known: Triples, side: Side) -> Numbers:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.copies import NoisyCopy
-from fedkge.copies.noisy_copy import cells_of
-from fedkge.copies.weighing import held_out, weigh
+from fedkge.copies.noisy_copy import cells_of, held_out
+from fedkge.copies.weighing import weigh
 from fedkge.errors import PrivacyError
 from fedkge.federation.defence import Defence
 from fedkge.federation.plain_training import train_plainly
