@@ -147,9 +147,7 @@ def test_what_is_wrong_with_the_sites_own_options_is_no_matter_of_the_server() -
 @pytest.mark.parametrize("option", [{"clip": 0.4}, {"private-negatives": "public"}, {"noise": 4.0}])
 def test_a_site_that_wants_its_steps_noised_in_some_way_is_told_that_a_copy_has_none(option: dict[str, Any]) -> None:
     confused = SITE.model_copy(update={"privacy": {**PRIVACY, **option}})
-    with pytest.raises(
-        PrivacyError, match=f"leave {next(iter(option))} out, or copy-share, with --defence noisy-steps"
-    ):
+    with pytest.raises(PrivacyError, match=f"leave {next(iter(option))} out, or choose --defence noisy-steps"):
         accept({"rounds": 3}, confused)
 
 

@@ -15,6 +15,7 @@ from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
+from fedkge.defences import COPYING
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
@@ -314,9 +315,10 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
     if not options.copy_share:
         return
+    instead = f"choose {STEPS}" if options.defence == COPYING else "leave copy-share out"
     for name in OF_STEPS:
         given = getattr(options, name) != Configuration.model_fields[name].default
-        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or copy-share, with {STEPS}"
+        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or {instead}"
     yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
     yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
     yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
