@@ -17,6 +17,26 @@ Options = Mapping[str, Any]
 COUNTS, COPIES = "count-share", "copy-share"
 COPYING = "recommended"
 """The defence that trains on a copy."""
+OF_STEPS = (
+    "noise",
+    "clip",
+    "row_clip",
+    "normalise",
+    "private_negatives",
+    "public_graph",
+    "selection",
+    "selection_share",
+    "selection_threshold",
+    "selection_rows",
+    "test_failure",
+    "noise_step",
+    "noise_schedule",
+    "noise_decay",
+    "least_gain",
+    "public_validation",
+    "count_types",
+)
+"""Options that say how noisy steps are made. With a copy they would mean nothing, so whoever sets one is told."""
 COUNTS_EPSILON, LEAST_COUNTS, MOST_COUNTS = 2.0, 0.25, 0.95
 """Counts get this epsilon, but no less and no more than these shares of the budget. Of a small budget they need nearly
 all: answers that lie often teach little.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fedkge.configuration import Configuration, kebab, read_table
+from fedkge.defences import OF_STEPS
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.errors import ConfigurationError
@@ -21,29 +22,13 @@ SITE_DECIDES = frozenset(
         "defence",
         "epsilon",
         "delta",
-        "noise",
-        "clip",
-        "row_clip",
-        "normalise",
-        "private_negatives",
-        "public_graph",
-        "selection",
-        "selection_share",
-        "selection_threshold",
-        "selection_rows",
-        "test_failure",
-        "noise_step",
-        "noise_schedule",
-        "noise_decay",
-        "least_gain",
-        "public_validation",
+        *OF_STEPS,
         "public_triples",
         "accountant",
         "noise_seed",
         "evaluate_every",
         "copy_share",
         "count_share",
-        "count_types",
         "count_weight",
     }
 )

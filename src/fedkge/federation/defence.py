@@ -15,7 +15,7 @@ from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
-from fedkge.defences import COPYING
+from fedkge.defences import COPYING, OF_STEPS
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
@@ -42,26 +42,6 @@ PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
 MOST_EPSILON = 500.0
 STEPS = "--defence noisy-steps"
-OF_STEPS = (
-    "noise",
-    "clip",
-    "row_clip",
-    "normalise",
-    "private_negatives",
-    "public_graph",
-    "selection",
-    "selection_share",
-    "selection_threshold",
-    "selection_rows",
-    "test_failure",
-    "noise_step",
-    "noise_schedule",
-    "noise_decay",
-    "least_gain",
-    "public_validation",
-    "count_types",
-)
-"""Options that say how noisy steps are made. With a copy they would mean nothing, so whoever sets one is told."""
 VALIDATED = "validation every"
 """The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
