@@ -42,8 +42,8 @@ def test_of_a_copys_two_shares_one_is_enough(given, other):
         parse({"epsilon": 8.0, given: 0.0})
 
 
-@pytest.mark.parametrize(("epsilon", "counts"), [(0.5, 0.95), (2.0, 0.95), (4.0, 0.5), (8.0, 0.25), (16.0, 0.25)])
-def test_counts_get_an_epsilon_of_2_within_limits(epsilon, counts):
+@pytest.mark.parametrize(("epsilon", "counts"), [(0.5, 0.95), (4.0, 0.95), (5.0, 0.25), (8.0, 0.25), (16.0, 0.25)])
+def test_counts_get_nearly_all_of_a_small_budget_and_a_quarter_of_a_large_one(epsilon, counts):
     options = parse({"epsilon": epsilon})
     assert (options.count_share, options.copy_share) == (counts, pytest.approx(1 - counts))
     check_defence(options)
