@@ -61,12 +61,12 @@ def mean_of(records: Sequence[Record], side: str = "both") -> Mean:
     return Mean.of([record["test"][side] for record in records])
 
 
-def counted(groups: Mapping[Key, Sequence[Record]], data: str, epsilon: float, side: str = "both") -> Mean | None:
+def counted(groups: Mapping[Key, Sequence[Record]], data: str, epsilon: float) -> Mean | None:
     """Popularity on the same triples, exact for an epsilon of 0; it does not depend on the model."""
     name, by_seed = (SAME_EPSILON if epsilon else EXACT), {}
     for (where, _, _, budget), records in groups.items():
         if where == data and (budget == epsilon or not epsilon):
-            by_seed.update({record["seed"]: record["controls"][name][side] for record in records})
+            by_seed.update({record["seed"]: record["controls"][name]["both"] for record in records})
     return Mean.of(list(by_seed.values())) if by_seed else None
 
 

@@ -70,8 +70,8 @@ DEFENCES: dict[str, Options] = {
     "recommended": {"dimension": 64, "batch-size": 256, "local-epochs": 3, "negatives": 64, "learning-rate": 3e-3},
 }
 """`recommended` copies the graph once, with noise, and trains on the copy. Nothing after that costs more, so it trains
-as without a defence. Its numbers were chosen on codex-s and codex-people, two graphs that no result is reported for:
-benchmarks/results/utility/tuning has what was tried.
+as without a defence. Shares, margins, rates and regularisation were chosen on codex-s and codex-people, two graphs that
+no result is reported for (benchmarks/results/utility/tuning); the rest is older, chosen with FB15k-237 at hand.
 
 `noisy-steps` is SGD under noise: Adam would move rows that only noise has touched as fast as the rest. Its rate goes
 with the batch: a triple moves its rows by at most rate times clip over batch, here 0.01; where a small budget needs

@@ -26,7 +26,7 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.claim import Claim, claim_of
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.audit.white_box import white_box_scores
-from fedkge.audit.white_box_copy import COPY, asked_canaries, auditors_triples, copy_of, has_copy
+from fedkge.audit.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError
 from fedkge.federation.run import Run, shape_of
@@ -224,7 +224,7 @@ def _scores(
 def _asked(run: Run, canaries: Targets) -> int | None:
     if not has_copy(run):
         return None
-    return int(np.count_nonzero(asked_canaries(copy_of(run), auditors_triples(run, canaries)[1])))
+    return int(np.count_nonzero(asked_canaries(copy_of(run), in_victims_numbers(run, canaries))))
 
 
 def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np.float64]:

@@ -69,17 +69,22 @@ def copy_of(run: Run) -> NoisyCopy:
     return found
 
 
-def auditors_triples(run: Run, canaries: Targets) -> tuple[Triples, Triples]:
-    """In the victim's own numbers: its triples without any canary, and all canaries. No coin shows in them."""
+def in_victims_numbers(run: Run, canaries: Targets) -> Triples:
+    """All canaries, in the victim's own numbers."""
     victim = run.configuration.victim
     places = []
     for column, ids in ((HEAD, "own"), (RELATION, "relation_ids"), (TAIL, "own")):
         theirs = run.tensors[f"{ids}/{victim}"]
         order = np.argsort(theirs)
         places.append(order[np.searchsorted(theirs[order], canaries.triples[:, column])])
-    candidates = np.ascontiguousarray(np.column_stack(places), dtype=np.int32)
-    taken, train = set(map(tuple, candidates.tolist())), np.unique(shard_of(run, victim).train, axis=0)
-    return np.ascontiguousarray(train[[tuple(triple) not in taken for triple in train.tolist()]]), candidates
+    return np.ascontiguousarray(np.column_stack(places), dtype=np.int32)
+
+
+def auditors_triples(run: Run, canaries: Targets) -> tuple[Triples, Triples]:
+    """In the victim's own numbers: its triples without any canary, and all canaries. No coin shows in them."""
+    shard, candidates = shard_of(run, run.configuration.victim), in_victims_numbers(run, canaries)
+    train, size = np.unique(shard.train, axis=0), len(shard.entities)
+    return np.ascontiguousarray(train[~np.isin(cells_of(train, size), cells_of(candidates, size))]), candidates
 
 
 def asked_canaries(copy: NoisyCopy, candidates: Triples) -> Bits:
