@@ -24,7 +24,6 @@ class Mean:
 
     value: float
     half: float
-    seeds: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean:
@@ -37,9 +36,9 @@ class Mean:
         """
         count = len(values)
         if count < 2:
-            return cls(values[0], math.inf, count)
+            return cls(values[0], math.inf)
         wide = float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / math.sqrt(count)
-        return cls(statistics.fmean(values), wide, count)
+        return cls(statistics.fmean(values), wide)
 
     def text(self, sign: str = "") -> str:
         """Three digits, with the interval where there is one."""

@@ -50,7 +50,7 @@ def test_means_have_intervals_and_pairs_are_compared_seed_by_seed() -> None:
     mine = [record("recommended", 8.0, seed, both) for seed, both in ((1, 0.2), (2, 0.4))]
     whole = [record("none", 0.0, seed, both) for seed, both in ((2, 0.8), (3, 0.1), (1, 0.4))]
     assert gain(mine).value == pytest.approx(0.15)
-    assert kept(mine, whole) == Mean(0.5, 0.0, 2)
+    assert kept(mine, whole) == Mean(0.5, 0.0)
     assert kept(mine, []) is None
     assert Mean.of([0.1, 0.3]).half == pytest.approx(12.706 * 0.1, rel=1e-3)
     assert math.isinf(Mean.of([0.1]).half)

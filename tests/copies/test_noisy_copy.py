@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,18 @@ def test_no_more_cells_are_asked_than_allowed():
     assert len(asked_cells(profile, least_rate(profile, 1e-6, most=10_000))) == 5000
     assert len(asked_cells(profile, least_rate(profile, 1e-6, most=4_000))) <= 4000
     assert len(list(ends_of(profile))) == 2
+
+
+def test_the_least_rate_is_found_in_a_few_looks(monkeypatch: pytest.MonkeyPatch):
+    """Also at an epsilon of hundreds, where it is far below every rate, or nothing at all."""
+    profile = Profile(50, tuple(Row(np.arange(50), np.linspace(0.01, 3, 50), 0.0) for _ in range(4)))
+    looks = []
+    reach = Ends.reach
+    monkeypatch.setattr(Ends, "reach", lambda ends, least: looks.append(least) or reach(ends, least))
+    assert [least_rate(profile, wanted, most=6_000) for wanted in (1e-300, 0.0)] == [1e-300, sys.float_info.min]
+    least = least_rate(profile, 0.0, most=4_000)
+    assert len(asked_cells(profile, least)) <= 4_000 < len(asked_cells(profile, least / 1.25))
+    assert len(set(looks)) < 60
 
 
 def test_answers_mend_the_counts():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +14,9 @@ from fedkge.prior.denoising import Profile
 
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.int64]
+
+SMALLEST = sys.float_info.min
+"""No rate is asked for that is less: at an epsilon of many hundreds a lie has no chance that a number could hold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +36,11 @@ class Ends:
     def size(self) -> float:
         """About so many triples has the relation."""
         return float(max(0.5 * (self.heads.sum() + self.tails.sum()), 1.0))
+
+    @property
+    def largest(self) -> float:
+        """No cell has a larger rate."""
+        return float(self.heads.max(initial=0) * self.tails.max(initial=0) / self.size)
 
     def rates(self, heads: Cells, tails: Cells) -> Numbers:
         """The expected number of triples in each of these cells."""
@@ -83,7 +93,10 @@ def asked_cells(profile: Profile, least: float) -> Cells:
 
 def least_rate(profile: Profile, wanted: float, most: int) -> float:
     """The wanted rate, or a larger one for which no more than so many cells are asked."""
-    least = wanted
-    while sum(int(ends.reach(least).sum()) for ends in ends_of(profile)) > most:
-        least *= 1.25
-    return least
+    largest, rates = max((ends.largest for ends in ends_of(profile)), default=0.0), [max(wanted, SMALLEST)]
+    while rates[-1] <= largest:
+        rates.append(rates[-1] * 1.25)
+    few = bisect_left(
+        rates, True, key=lambda rate: sum(int(ends.reach(rate).sum()) for ends in ends_of(profile)) <= most
+    )
+    return rates[min(few, len(rates) - 1)]
