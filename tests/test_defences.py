@@ -5,7 +5,7 @@ import pytest
 from fedkge.configuration import parse
 from fedkge.defences import DEFENCES
 from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.defence import check_defence
+from fedkge.federation.defence import Defence, check_defence
 from fedkge.models import MODELS
 
 
@@ -49,10 +49,33 @@ def test_counts_get_nearly_all_of_a_small_budget_and_a_quarter_of_a_large_one(ep
     check_defence(options)
 
 
+@pytest.mark.parametrize(("epsilon", "share"), [(4.0, 0), (5.0, 0.95), (8.0, 0.95), (9.0, 0), (16.0, 0)])
+def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilon, share):
+    options = parse({"epsilon": epsilon})
+    assert options.sparse_share == share
+    few, many = (Defence(options, triples, entities=1000, noise=1.0).copy for triples in (1799, 1800))
+    assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.count_share)))
+    assert many.profile_scale == pytest.approx(2 / (epsilon * options.count_share))
+    assert [plan.epsilon + 2 / plan.profile_scale for plan in (few, many)] == pytest.approx([epsilon, epsilon])
+
+
+@pytest.mark.parametrize(
+    "given", [{"count-share": 0.3}, {"copy-share": 0.3}, {"count-share": 0.25, "copy-share": 0.75}]
+)
+def test_shares_that_are_given_hold_however_few_triples_there_are(given):
+    options = parse({"epsilon": 8.0, **given})
+    assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (8 * options.count_share)
+
+
 @pytest.mark.parametrize("share", ["copy-share", "count-share"])
 def test_shares_of_no_budget_are_refused(share):
     with pytest.raises(PrivacyError, match="name --epsilon"):
         check_defence(parse({share: 0.5}))
+
+
+def test_a_sparse_share_without_a_copy_is_refused():
+    with pytest.raises(PrivacyError, match="leave it out"):
+        check_defence(parse({"defence": "noisy-steps", "epsilon": 8.0, "sparse-share": 0.5}))
 
 
 def test_noisy_steps_have_no_share_for_a_copy():

@@ -135,6 +135,12 @@ class Configuration(BaseModel):
         lt=1,
         description="Share of epsilon that pays for a noisy copy of the graph, which is trained on instead; 0: none.",
     )
+    sparse_share: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="What count-share is, beside a copy, for a client with few triples per entity; 0: the same.",
+    )
     count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
     count_weight: float = Field(
         1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."

@@ -29,6 +29,7 @@ SITE_DECIDES = frozenset(
         "evaluate_every",
         "copy_share",
         "count_share",
+        "sparse_share",
         "count_weight",
     }
 )

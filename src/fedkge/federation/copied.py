@@ -73,10 +73,13 @@ class CopiedRounds:
         triples = self.released.believed(model, generator)
         LOG.info("%d of %d answers are believed", len(triples), len(self.released.cells))
         taught = triples[~held_out(cells_of(triples, self.released.entities))]
-        if not len(taught):
-            LOG.warning("no answer is likelier true than not, so nothing is trained: this graph needs a larger epsilon")
-        else:
+        if len(taught):
             train_plainly(self._trainer, taught, self.defence.options, generator, advance)
+        elif served == 1:
+            LOG.warning(
+                "%s: no answer is likelier true than not, so counts alone rank; a model needs a larger epsilon here",
+                self._shard.name,
+            )
         weight = weigh(self.released, self._trainer.embedding, triples, generator)
         LOG.info("counts weigh %g", weight)
         self.released = replace(self.released, weight=weight)

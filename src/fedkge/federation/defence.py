@@ -15,7 +15,7 @@ from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
-from fedkge.defences import COPYING, OF_STEPS
+from fedkge.defences import COPYING, FEW_TRIPLES, OF_STEPS
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.run import data_digest
 from fedkge.graph import Graph
@@ -125,12 +125,16 @@ class Defence:
     def copy(self) -> CopyPlan | None:
         """How the client copies its graph once, before it trains on the copy alone; None if it does not.
 
-        Counts get their share, answers theirs; both are stretched by `noise`, so that the whole keeps the budget.
+        Counts get their share, answers the rest; both are stretched by `noise`, so that the whole keeps the budget. The
+        share may be another where triples are few, by public numbers alone.
         """
         options = self.options
         if not options.copy_share or options.epsilon is None:
             return None
-        counts, answers = (share * options.epsilon / self.noise for share in (options.count_share, options.copy_share))
+        shares = options.count_share, options.copy_share
+        if options.sparse_share and self.triples < FEW_TRIPLES * self.entities:
+            shares = options.sparse_share, 1 - options.sparse_share
+        counts, answers = (share * options.epsilon / self.noise for share in shares)
         return CopyPlan(2 / counts, answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
@@ -294,6 +298,7 @@ def _without_budget(options: Configuration) -> ConfigurationError:
 def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
     if not options.copy_share:
+        yield options.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
         return
     instead = f"choose {STEPS}" if options.defence == COPYING else "leave copy-share out"
     for name in OF_STEPS:
