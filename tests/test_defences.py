@@ -67,7 +67,7 @@ def test_shares_that_are_given_hold_however_few_triples_there_are(given):
     assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (8 * options.count_share)
 
 
-@pytest.mark.parametrize("share", ["copy-share", "count-share"])
+@pytest.mark.parametrize("share", ["copy-share", "count-share", "sparse-share"])
 def test_shares_of_no_budget_are_refused(share):
     with pytest.raises(PrivacyError, match="name --epsilon"):
         check_defence(parse({share: 0.5}))

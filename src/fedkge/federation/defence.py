@@ -315,8 +315,8 @@ def check_defence(options: Configuration) -> None:
     if options.defence == "none":
         if options.epsilon is not None or options.noise is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
-        if options.copy_share or options.count_share:
-            raise PrivacyError("copy-share and count-share are parts of a budget, and there is none: name --epsilon")
+        if options.copy_share or options.count_share or options.sparse_share:
+            raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
         return
     if options.epsilon is None and (options.noise is None or options.copy_share):
         raise _without_budget(options)
