@@ -60,10 +60,19 @@ def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilo
 
 
 @pytest.mark.parametrize(
-    "given", [{"count-share": 0.3}, {"copy-share": 0.3}, {"count-share": 0.25, "copy-share": 0.75}]
+    "given",
+    [
+        {"count-share": 0.3},
+        {"count-share": "0.3"},
+        {"copy-share": 0.3},
+        {"copy-share": "0.3"},
+        {"count-share": 0.25, "copy-share": 0.75},
+    ],
 )
 def test_shares_that_are_given_hold_however_few_triples_there_are(given):
-    options = parse({"epsilon": 8.0, **given})
+    options = parse({"epsilon": "8", **given})
+    check_defence(options)
+    assert options.count_share + options.copy_share == pytest.approx(1)
     assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (8 * options.count_share)
 
 
@@ -76,6 +85,11 @@ def test_shares_of_no_budget_are_refused(share):
 def test_a_sparse_share_without_a_copy_is_refused():
     with pytest.raises(PrivacyError, match="leave it out"):
         check_defence(parse({"defence": "noisy-steps", "epsilon": 8.0, "sparse-share": 0.5}))
+
+
+def test_a_copy_without_its_share_is_refused():
+    with pytest.raises(PrivacyError, match="set copy-share"):
+        check_defence(parse({"epsilon": 8.0}).model_copy(update={"copy_share": 0.0, "sparse_share": 0.0}))
 
 
 def test_noisy_steps_have_no_share_for_a_copy():

@@ -13,10 +13,10 @@ from fedkge.defences import with_defence
 
 CLIENTS, ROUNDS = 3, 25
 PAPER_ROUNDS = {"fb15k-237": 2, "codex-m": 2, "nell-995": 3}
-FEW_TRIPLES = 12
-"""Rounds of the paper's defences, and those on all smaller graphs. At a given budget fewer steps mean less noise. On
-codex-s and codex-people they ranked best with about 250 to 500 steps (results/utility/tuning); these are the rounds
-that come nearest to 300.
+OTHER_ROUNDS = 12
+"""Rounds of the paper's defences, and those on other graphs, which are small. At a given budget fewer steps mean less
+noise. On codex-s and codex-people they ranked best with about 250 to 500 steps (results/utility/tuning); on the graphs
+of the frontier these are the rounds that come nearest to 300.
 """
 ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
 """Options that rows without a defence take over from `recommended`, so that only privacy differs."""
@@ -60,7 +60,7 @@ class Cell:
             like = with_defence({"model": self.model, "epsilon": 1.0})
             chosen = {**{key: like[key] for key in ALIKE if key in like}, **chosen}
         if self.row in OF_PAPER:
-            chosen["rounds"] = PAPER_ROUNDS.get(self.data, FEW_TRIPLES)
+            chosen["rounds"] = PAPER_ROUNDS.get(self.data, OTHER_ROUNDS)
         budget = {"epsilon": self.epsilon, "noise-seed": self.seed} if self.epsilon else {}
         played = canary_options(self.canaries) if self.canaries else {}
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}

@@ -139,7 +139,7 @@ class Configuration(BaseModel):
         0.0,
         ge=0,
         lt=1,
-        description="What count-share is, beside a copy, for a client with few triples per entity; 0: the same.",
+        description="A copy's count-share where a client has fewer than 1.8 triples per entity; 0: the same as others.",
     )
     count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
     count_weight: float = Field(

@@ -43,7 +43,7 @@ def test_without_a_defence_it_trains_like_the_recommended_one(model: str) -> Non
         for row, epsilon in (("recommended", 8.0), ("none", 0.0))
     )
     different = {key for key, value in private.items() if open_[key] != value}
-    assert different == {"defence", "epsilon", "noise_seed", "count_share", "copy_share"}
+    assert different == {"defence", "epsilon", "noise_seed", "count_share", "copy_share", "sparse_share"}
 
 
 def test_means_have_intervals_and_pairs_are_compared_seed_by_seed() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
+from fedkge.copies import NoisyCopy
 from fedkge.copies.noisy_copy import cells_of, held_out
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.federation.defence import STEPS, check_defence
@@ -111,6 +112,36 @@ def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
         first = client.handle(Fit(1, rows_of(client)))
         uploads.append(client.handle(Fit(2, first.rows)).rows["entities"])
     assert np.array_equal(*uploads)
+
+
+def with_triples(shard, per_entity):
+    """The same entities, with so many of the triples for each of them."""
+    return replace(shard, train=shard.train[: int(per_entity * len(shard.entities))])
+
+
+@pytest.mark.parametrize("per_entity", [1.0, 3.0], ids=["few", "many"])
+def test_what_is_drawn_is_what_was_paid_for(shards, monkeypatch, per_entity):
+    shard, drawn, ledger = with_triples(shards[0], per_entity), [], Ledger.in_memory()
+    draw = NoisyCopy.draw
+    monkeypatch.setattr(
+        "fedkge.federation.copied.NoisyCopy.draw", lambda *given: drawn.append(given[3]) or draw(*given)
+    )
+    client = client_of(shard, copied(), ledger)
+    client.handle(Fit(1, rows_of(client)))
+    paid = {type(charge.event).__name__: charge.event for charge in ledger.by_round("client-0")[0].charges}
+    assert (paid["Geometric"].scale, paid["Responses"].epsilon) == (drawn[0].profile_scale, drawn[0].epsilon)
+    assert (drawn[0].epsilon < 1) == (per_entity < 1.8), "where triples are few, counts get nearly all of epsilon"
+
+
+def test_shares_follow_the_public_number_of_triples_not_the_true_one(shards):
+    few, many = (with_triples(shards[0], per_entity) for per_entity in (1.0, 3.0))
+    size = len(few.entities)
+    plans = [
+        client_of(shard, copied(public_triples=public))._plan.defence.copy
+        for public in (size, 3 * size)
+        for shard in (few, many)
+    ]
+    assert plans[0] == plans[1] != plans[2] == plans[3]
 
 
 @pytest.mark.parametrize("options", [{}, {"local_steps": 5}], ids=["epochs", "steps"])

@@ -6,6 +6,7 @@ import json
 import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -15,7 +16,7 @@ from fedkge.errors import RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT
-from fedkge.report.promised import _mechanism
+from fedkge.report.promised import _copies, _mechanism
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -94,6 +95,13 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert any("research seed" in warning for warning in claim.warnings)
     assert document.method.seed_note.startswith("RESEARCH SEED")
     assert any("number of a client's training triples" in line for line in claim.not_covered)
+
+
+def test_of_copies_that_differ_the_surest_answers_are_told() -> None:
+    promises = [SimpleNamespace(facts={"copy": {"epsilon": epsilon}}) for epsilon in (0.4, 6.0)]
+    assert "with a chance of up to 99.75 %." in next(_copies(promises, parse({"epsilon": 8.0})))
+    assert "with a chance of 59.87 %." in next(_copies(promises[:1], parse({"epsilon": 8.0})))
+    assert not list(_copies([SimpleNamespace(facts={})], parse({"noise": 3.0})))
 
 
 def test_the_mechanism_is_told_in_words() -> None:

@@ -94,9 +94,9 @@ def asked_cells(profile: Profile, least: float) -> Cells:
 def least_rate(profile: Profile, wanted: float, most: int) -> float:
     """The wanted rate, or a larger one for which no more than so many cells are asked."""
     largest, rates = max((ends.largest for ends in ends_of(profile)), default=0.0), [max(wanted, SMALLEST)]
-    while rates[-1] <= largest:
+    while rates[-1] <= 2 * largest:
         rates.append(rates[-1] * 1.25)
     few = bisect_left(
         rates, True, key=lambda rate: sum(int(ends.reach(rate).sum()) for ends in ends_of(profile)) <= most
     )
-    return rates[min(few, len(rates) - 1)]
+    return rates[few]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import why_not_private
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, kebab
 from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
@@ -146,4 +146,5 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
             for key, value in configuration.model_dump().items()
             if value != getattr(saved, key) and key != "threads"
         )
-        raise PolicyError(f"this run began with other options than these: {', '.join(changed)}; restore them")
+        began = ", ".join(f"{kebab(key)} {getattr(saved, key)}" for key in changed)
+        raise PolicyError(f"this run began with other options: {began}; restore them, or name them in site.toml")

@@ -37,6 +37,7 @@ class CopiedRounds:
         self._trainer, self._shard, self._keep = trainer, shard, keep
         self.released: Released | None = None
         """The copy, from the first round on."""
+        self._warned = False
 
     @property
     def tests(self) -> dict[str, int]:
@@ -75,9 +76,11 @@ class CopiedRounds:
         taught = triples[~held_out(cells_of(triples, self.released.entities))]
         if len(taught):
             train_plainly(self._trainer, taught, self.defence.options, generator, advance)
-        elif served == 1:
+        elif not self._warned:
+            self._warned = True
             LOG.warning(
-                "%s: no answer is likelier true than not, so counts alone rank; a model needs a larger epsilon here",
+                "%s: no answer is likelier true than not, so this round trains nothing, and counts rank; a model needs "
+                "a larger epsilon here (said once)",
                 self._shard.name,
             )
         weight = weigh(self.released, self._trainer.embedding, triples, generator)

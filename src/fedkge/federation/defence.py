@@ -299,6 +299,7 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
     if not options.copy_share:
         yield options.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
+        yield options.defence == COPYING, f"the defence {COPYING} is a copy: set copy-share, or choose {STEPS}"
         return
     instead = f"choose {STEPS}" if options.defence == COPYING else "leave copy-share out"
     for name in OF_STEPS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
         limit_tpr=limit,
         meaning=_meaning(name, limit) if proved else "",
         facts=_facts(promise),
-        warnings=_warnings(promise, clients, configuration),
+        warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=released(configuration),
         not_covered=not_covered(configuration),
@@ -147,20 +148,24 @@ def _plain(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterator[str]:
+    """What a reader must know of noisy copies; clients with few triples may have other answers than the rest."""
+    answers = {promise.facts[COPIED]["epsilon"] for promise in promises if COPIED in promise.facts}
+    if not answers:
+        return
+    chance = f"{'up to ' if len(answers) > 1 else ''}{100 * (1 - flip_chance(max(answers))):.4g} %"
+    yield f"A noisy copy asks about likely triples, and each answer is right with a chance of {chance}."
+    if configuration.canary_source != "likely":
+        yield (
+            "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
+            "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
+        )
+
+
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
 
     found = []
-    if copy := promise.facts.get(COPIED):
-        right = 1 - flip_chance(copy["epsilon"])
-        found.append(
-            f"A noisy copy asks about likely triples, and each answer is right with a chance of {100 * right:.4g} %."
-        )
-        if configuration.canary_source != "likely":
-            found.append(
-                "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
-                "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
-            )
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
