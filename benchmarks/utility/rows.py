@@ -16,7 +16,7 @@ PAPER_ROUNDS = {"fb15k-237": 2, "codex-m": 2, "nell-995": 2}
 OTHER_ROUNDS = 12
 """Rounds of the paper's defences, and those on other graphs, which are small: 190 to 350 steps on the graphs of the
 frontier. At a given budget fewer steps mean less noise. On codex-s and codex-people TransE ranked best with 250 to 500
-steps, and 125 cost it a tenth to a fourth (results/utility/tuning).
+steps; half as many as 250 cost 8 to 41 % of that, 250 themselves up to 20 % (results/utility/tuning).
 """
 ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
 """Options that rows without a defence take over from `recommended`, so that only privacy differs."""

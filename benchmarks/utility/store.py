@@ -27,9 +27,10 @@ class Store:
         """Keep a cell."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(data)
-        torn = path.exists() and not path.read_bytes().endswith(b"\n")
+        before = path.read_bytes() if path.exists() else b""
+        torn = before and not before.endswith(b"\n")
         with path.open("a", encoding="utf-8") as lines:
-            lines.write("\n" * torn + json.dumps(record) + "\n")
+            lines.write(("\n" if torn else "") + json.dumps(record) + "\n")
 
     def _path(self, data: str) -> Path:
         return self.folder / f"{Path(data).name}.jsonl"
