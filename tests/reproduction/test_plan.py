@@ -9,7 +9,7 @@ import pytest
 
 from fedkge.errors import ConfigurationError
 from fedkge.reproduction.cells import Key
-from fedkge.reproduction.cost import estimated_seconds
+from fedkge.reproduction.cost import CALIBRATION, estimated_seconds
 from fedkge.reproduction.crossings import counting, crossings, defences_of, epsilon_after, spent_after
 from fedkge.reproduction.measure import shards_for
 from fedkge.reproduction.plan import cells_of, wanted, works
@@ -32,6 +32,18 @@ def test_every_cell_of_our_own_settings_is_a_federation_that_fedkge_would_train(
         check(work.configuration)
         assert estimated_seconds(work) > 0
         assert len({(key.data, key.model, key.column, key.defence, key.seed) for key in work.keys}) == 1
+
+
+def test_a_copy_is_estimated_to_train_as_long_as_without_a_defence() -> None:
+    own = Settings(default_folder())
+    name = "fb15k-237.transe.sound.{}.s12"
+    copied, free = works(own, wanted(own, [name.format("recommended.e16"), name.format("none")]))
+    assert copied.configuration.copy_share
+    triples = [work.configuration.rounds * work.configuration.local_epochs for work in (copied, free)]
+    ratio = (estimated_seconds(copied) - CALIBRATION) / estimated_seconds(free)
+    assert ratio == pytest.approx(
+        triples[0] / triples[1] * copied.configuration.dimension / free.configuration.dimension, rel=0.01
+    )
 
 
 def test_our_own_settings_hold_every_cell_of_the_paper() -> None:

@@ -41,7 +41,8 @@ def _round(options: Configuration, size: float) -> float:
     triples = TRIPLES * size
     steps = options.clients * options.steps_per_round(int(triples))
     width = WIDTH.get(options.model, 1.0) * options.dimension / 128
-    inside = options.defence != "none" and options.private_negatives == "inside"
+    noisy_steps = options.defence != "none" and not options.copy_share  # a copy is trained on as without a defence
+    inside = noisy_steps and options.private_negatives == "inside"
     per_triple = (1 + 2 * options.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
     return steps * width * (min(options.batch_size, triples) * per_triple + noisy)
