@@ -46,6 +46,19 @@ def test_a_round_is_paid_once_before_it_leaves_and_again_after(ledger):
     assert ledger.charges("client-0") == (Charge(STEP, 20),)
 
 
+def test_a_round_that_leaves_takes_with_it_what_was_paid_before(ledger):
+    for number in (1, 2):
+        ledger.charge("client-0", number, ROUND)
+    ledger.release("client-0", 2)
+    assert ledger.by_round("client-0") == (Entry(1, ROUND, released=True), Entry(2, ROUND, released=True))
+    assert not ledger.is_paid("client-0", 1, ROUND)
+    ledger.release("client-0", 1)
+    ledger.charge("client-0", 1, ROUND)
+    assert ledger.charges("client-0") == (Charge(STEP, 30),)
+    if ledger.path:
+        assert Ledger.read(ledger.path).by_round("client-0") == ledger.by_round("client-0")
+
+
 def test_a_round_that_changes_before_it_leaves_is_paid_twice(ledger):
     ledger.charge("client-0", 1, ROUND)
     ledger.charge("client-0", 1, [Charge(STEP, 4)])

@@ -100,6 +100,25 @@ def test_a_copy_is_on_disk_before_anything_is_trained_on_it(shards, tmp_path, mo
         client_of(shards[0], copied(), Ledger.in_memory(), tmp_path)
 
 
+def test_a_copy_that_was_trained_on_is_not_drawn_again_for_nothing(shards, tmp_path, monkeypatch):
+    """Its own round never left, but a later one did. With the checkpoint lost, that round would draw another copy."""
+    ledger, folder = Ledger.in_memory(), tmp_path / "lost"
+    folder.mkdir()
+    client = client_of(shards[0], copied(), ledger, folder)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedkge.federation.copied.train_plainly", stop)
+        with pytest.raises(KeyboardInterrupt):
+            client.handle(Fit(1, rows_of(client)))
+    again = client_of(shards[0], copied(), ledger, folder)
+    assert isinstance(again.handle(Fit(2, rows_of(again))), Upload)
+    new = client_of(shards[0], copied(), ledger, tmp_path)
+    assert isinstance(new.handle(Fit(1, rows_of(new))), Goodbye)
+
+
 def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
     """With the same copy, clients whose triples are quite different train and upload the same."""
     mirrored = replace(shards[0], train=np.ascontiguousarray(shards[0].train[::-1, [2, 1, 0]]))

@@ -14,7 +14,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -60,6 +60,12 @@ class _Account:
     def released(self, round: int) -> bool:  # noqa: A002
         """Whether this round was paid for and has left, and waits for nothing."""
         return round not in self.unreleased and any(entry.round == round for entry in self.entries)
+
+    def release(self) -> None:
+        """Let all that is paid for go: what leaves may have been trained on what an earlier round drew."""
+        for place in self.unreleased.values():
+            self.entries[place] = replace(self.entries[place], released=True)
+        self.unreleased.clear()
 
 
 class Ledger:
@@ -173,7 +179,11 @@ class Ledger:
         return any(entry.round == round for entry in self.by_round(client))
 
     def release(self, client: str, round: int) -> None:  # noqa: A002
-        """Mark that this round's upload may leave: its state is kept, and will not be computed again."""
+        """Mark that this round's upload may leave: its state is kept, and will not be computed again.
+
+        Rounds that were paid for before it, and not released, count as released with it: a client that was killed after
+        it had kept their state goes on from that state, so none of them may be drawn again without paying.
+        """
         with self._lock:
             account = self._account(client)
             if round in account.unreleased:
@@ -268,8 +278,9 @@ class Ledger:
             account.entries.append(Entry(record["round"], charges))
         elif kind == "release":
             account = self._account(record["client"])
-            place = account.unreleased.pop(record["round"])
-            account.entries[place] = Entry(record["round"], account.entries[place].charges, released=True)
+            if record["round"] not in account.unreleased and not account.released(record["round"]):
+                raise ValueError(f"round {record['round']} was never charged")
+            account.release()
         else:
             raise ValueError(f"unknown kind {kind!r}")
 
