@@ -59,6 +59,18 @@ def test_a_round_that_leaves_takes_with_it_what_was_paid_before(ledger):
         assert Ledger.read(ledger.path).by_round("client-0") == ledger.by_round("client-0")
 
 
+def test_what_is_prepaid(ledger):
+    ledger.charge("client-0", 2, ROUND)
+    assert ledger.is_prepaid("client-0", ROUND, after=1, before=3)
+    assert not ledger.is_prepaid("client-0", ROUND, after=2, before=3), "the client has kept what round 2 drew"
+    assert not ledger.is_prepaid("client-0", ROUND, after=0, before=2), "that is the round itself"
+    assert not ledger.is_prepaid("client-0", [Charge(STEP, 11)], after=1, before=3)
+    ledger.charge("client-0", 3, ())
+    assert ledger.is_prepaid("client-0", ROUND, after=1, before=4)
+    ledger.release("client-0", 3)
+    assert not ledger.is_prepaid("client-0", ROUND, after=1, before=4), "it has left"
+
+
 def test_a_round_that_changes_before_it_leaves_is_paid_twice(ledger):
     ledger.charge("client-0", 1, ROUND)
     ledger.charge("client-0", 1, [Charge(STEP, 4)])

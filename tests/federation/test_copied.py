@@ -100,6 +100,28 @@ def test_a_copy_is_on_disk_before_anything_is_trained_on_it(shards, tmp_path, mo
         client_of(shards[0], copied(), Ledger.in_memory(), tmp_path)
 
 
+def test_a_site_that_was_killed_while_it_drew_has_not_lost_its_budget(shards, tmp_path, monkeypatch):
+    """It comes back in a later round, draws for what it had paid, and draws no second time once an upload has left."""
+    ledger = Ledger.in_memory()
+    client = client_of(shards[0], copied(), ledger, tmp_path)
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    for number in (1, 2):
+        with monkeypatch.context() as patched:
+            patched.setattr("fedkge.federation.copied.NoisyCopy.draw", kill)
+            with pytest.raises(KeyboardInterrupt):
+                client.handle(Fit(number, rows_of(client)))
+        client = client_of(shards[0], copied(), ledger, tmp_path)
+        assert client.released is None
+    assert isinstance(client.handle(Fit(3, rows_of(client))), Upload)
+    assert charges(ledger) == [ONCE, [], []]
+    for number in (1, 3, 4):
+        new = client_of(shards[0], copied(), ledger)
+        assert isinstance(new.handle(Fit(number, rows_of(new))), Goodbye)
+
+
 def test_a_copy_that_was_trained_on_is_not_drawn_again_for_nothing(shards, tmp_path, monkeypatch):
     """Its own round never left, but a later one did. With the checkpoint lost, that round would draw another copy."""
     ledger, folder = Ledger.in_memory(), tmp_path / "lost"

@@ -174,6 +174,17 @@ class Ledger:
         with self._lock:
             return self._account(client).charged(round, merged(charges))
 
+    def is_prepaid(self, client: str, charges: Sequence[Charge], after: int, before: int) -> bool:
+        """Whether some round between these two is charged with exactly this, and nothing has left since.
+
+        A client whose state knows of no round later than `after` then has nothing of what that round drew, and neither
+        has anybody else: it may draw for what was paid.
+        """
+        spent = merged(charges)
+        with self._lock:
+            account = self._account(client)
+            return any(after < round < before and account.charged(round, spent) for round in account.unreleased)  # noqa: A001
+
     def has_charged(self, client: str, round: int) -> bool:  # noqa: A002
         """Whether the client was ever charged for this round: if it has trained it and was not, lines are missing."""
         return any(entry.round == round for entry in self.by_round(client))

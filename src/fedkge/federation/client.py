@@ -218,6 +218,8 @@ class Client:
     def _pay(self, defended: PrivateRounds, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
         ledger, charges = self._plan.ledger, defended.charges(self._state.served + 1, self._state.validations)
+        if ledger.is_prepaid(self.name, charges, after=self._state.round, before=round_number):
+            charges = ()  # by a round that it was killed in: nothing of it was kept, and nothing has left
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
             ledger.charges(self.name), charges
         ):
