@@ -61,14 +61,23 @@ def test_a_round_that_leaves_takes_with_it_what_was_paid_before(ledger):
 
 def test_what_is_prepaid(ledger):
     ledger.charge("client-0", 2, ROUND)
-    assert ledger.is_prepaid("client-0", ROUND, after=1, before=3)
-    assert not ledger.is_prepaid("client-0", ROUND, after=2, before=3), "the client has kept what round 2 drew"
-    assert not ledger.is_prepaid("client-0", ROUND, after=0, before=2), "that is the round itself"
-    assert not ledger.is_prepaid("client-0", [Charge(STEP, 11)], after=1, before=3)
+    assert ledger.is_prepaid("client-0", ROUND)
+    assert not ledger.is_prepaid("client-0", [Charge(STEP, 11)])
     ledger.charge("client-0", 3, ())
-    assert ledger.is_prepaid("client-0", ROUND, after=1, before=4)
+    assert ledger.is_prepaid("client-0", ROUND)
     ledger.release("client-0", 3)
-    assert not ledger.is_prepaid("client-0", ROUND, after=1, before=4), "it has left"
+    assert not ledger.is_prepaid("client-0", ROUND), "it has left"
+
+
+def test_a_release_names_the_state_that_it_lets_go(ledger):
+    ledger.charge("client-0", 1, ROUND)
+    for state in ("a", "a", "b"):  # a round may keep its state more than once
+        ledger.release("client-0", 1, state)
+    assert [ledger.has_released("client-0", state) for state in "abc"] == [True, True, False]
+    assert ledger.by_round("client-0") == (Entry(1, ROUND, released=True),)
+    if ledger.path:
+        assert [line["state"] for line in lines_of(ledger.path) if line["kind"] == "release"] == ["a", "b"]
+        assert Ledger.read(ledger.path).has_released("client-0", "b")
 
 
 def test_a_round_that_changes_before_it_leaves_is_paid_twice(ledger):

@@ -67,7 +67,7 @@ def test_a_copy_outlives_a_round_that_failed_after_it_was_drawn(shards, monkeypa
     """Training on it again is post-processing: nothing more is paid, and nothing is drawn anew."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger)
-    for broken in ("fedkge.federation.copied.train_plainly", "fedkge.federation.client.Client.save"):
+    for broken in ("fedkge.federation.copied.train_plainly", "fedkge.federation.client.Client._commit"):
         with monkeypatch.context() as patched:
             patched.setattr(broken, lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):

@@ -2,7 +2,8 @@
 
 A ledger is one file of JSON lines that only grows. Each line carries a checksum of itself and of the line before, so
 that damage is seen; each charge is on the disk before `charge` returns, and each release before the upload leaves.
-The order of a client's round is: `charge`, draw the noise, keep the state, `release`, upload.
+The order of a client's round is: `charge`, draw the noise, write the state beside the last one, `release` it, put it in
+its place, upload. So what was charged and not released is in no state that anybody could go on from.
 
 Guarantees: after a crash at any moment the ledger that is read back holds at least every charge that `charge` has
 returned for. (Who can write the file can also cut whole lines off its end; the checksums are against accidents.)
@@ -51,6 +52,8 @@ class _Account:
     entries: list[Entry] = field(default_factory=list)
     unreleased: dict[int, int] = field(default_factory=dict)
     """Round to the place of its newest entry that was not released."""
+    states: set[str] = field(default_factory=set)
+    """Fingerprints of the states that were released."""
 
     def charged(self, round: int, charges: Charges) -> bool:  # noqa: A002
         """Whether this round is paid for and has not left."""
@@ -62,7 +65,7 @@ class _Account:
         return round not in self.unreleased and any(entry.round == round for entry in self.entries)
 
     def release(self) -> None:
-        """Let all that is paid for go: what leaves may have been trained on what an earlier round drew."""
+        """Let all that is paid for go: a later round may have drawn for what an earlier one paid."""
         for place in self.unreleased.values():
             self.entries[place] = replace(self.entries[place], released=True)
         self.unreleased.clear()
@@ -168,41 +171,43 @@ class Ledger:
             if not account.charged(round, spent):
                 records = [charge.record() for charge in spent]
                 self._append({"kind": "charge", "client": client, "round": round, "charges": records})
+            elif self.path is not None:
+                self._check_alone()
 
     def is_paid(self, client: str, round: int, charges: Sequence[Charge]) -> bool:  # noqa: A002
         """Whether exactly this is charged for the round, and has not left: then it may be trained without paying."""
         with self._lock:
             return self._account(client).charged(round, merged(charges))
 
-    def is_prepaid(self, client: str, charges: Sequence[Charge], after: int, before: int) -> bool:
-        """Whether some round between these two is charged with exactly this, and nothing has left since.
+    def is_prepaid(self, client: str, charges: Sequence[Charge]) -> bool:
+        """Whether some round is charged with exactly this, and nothing was released since.
 
-        A client whose state knows of no round later than `after` then has nothing of what that round drew, and neither
-        has anybody else: it may draw for what was paid.
+        That round was broken off, and what it drew is gone: a later one may draw for what was paid.
         """
         spent = merged(charges)
         with self._lock:
             account = self._account(client)
-            return any(after < round < before and account.charged(round, spent) for round in account.unreleased)  # noqa: A001
+            return any(account.charged(number, spent) for number in account.unreleased)
 
-    def has_charged(self, client: str, round: int) -> bool:  # noqa: A002
-        """Whether the client was ever charged for this round: if it has trained it and was not, lines are missing."""
-        return any(entry.round == round for entry in self.by_round(client))
+    def release(self, client: str, round: int, state: str = "") -> None:  # noqa: A002
+        """Mark that what this round drew may leave, in the state with this fingerprint; in none, if the round failed
+        and others hear of it.
 
-    def release(self, client: str, round: int) -> None:  # noqa: A002
-        """Mark that this round's upload may leave: its state is kept, and will not be computed again.
-
-        Rounds that were paid for before it, and not released, count as released with it: a client that was killed after
-        it had kept their state goes on from that state, so none of them may be drawn again without paying.
+        Every round that was charged before counts as released with it: it may have paid for what leaves.
         """
         with self._lock:
             account = self._account(client)
-            if round in account.unreleased:
-                self._append({"kind": "release", "client": client, "round": round})
+            if round in account.unreleased or (account.released(round) and state and state not in account.states):
+                self._append({"kind": "release", "client": client, "round": round, "state": state})
             elif not account.released(round):
                 raise PrivacyError(
                     f"{self._name}: round {round} of {client} was never charged, so it must not leave; charge it first"
                 )
+
+    def has_released(self, client: str, state: str) -> bool:
+        """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
+        with self._lock:
+            return state in self._account(client).states
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
@@ -243,11 +248,7 @@ class Ledger:
 
     def _write(self, line: bytes) -> None:
         try:
-            if self._failed or self._file.stat().st_size != self._size:
-                raise PrivacyError(
-                    f"{self._name}: it was opened to be read, an earlier line could not be written, or another "
-                    "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
-                )
+            self._check_alone()
             with self._file.open("ab") as file:
                 file.write(line)
                 file.flush()
@@ -259,6 +260,14 @@ class Ledger:
                 "free some space or make the folder writable, then `fedkge resume`"
             ) from error
         self._size += len(line)
+
+    def _check_alone(self) -> None:
+        """Another process may have charged, or released, what this one takes for paid."""
+        if self._failed or self._file.stat().st_size != self._size:
+            raise PrivacyError(
+                f"{self._name}: it was opened to be read, an earlier line could not be written, or another "
+                "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
+            )
 
     def _read(self, content: bytes) -> int:
         """Take in every whole line, and a torn one as what it may have cost; how many bytes were whole."""
@@ -292,6 +301,7 @@ class Ledger:
             if record["round"] not in account.unreleased and not account.released(record["round"]):
                 raise ValueError(f"round {record['round']} was never charged")
             account.release()
+            account.states.add(record.get("state", ""))
         else:
             raise ValueError(f"unknown kind {kind!r}")
 

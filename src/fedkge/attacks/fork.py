@@ -14,10 +14,11 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.view import partial_table
 from fedkge.errors import ConfigurationError
 from fedkge.federation.aggregation import average
-from fedkge.federation.client import Client, ClientPlan, saved_release
+from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Fit, Rows, Upload
 from fedkge.federation.run import CHECKPOINTS, Run
+from fedkge.federation.state_file import saved_release
 from fedkge.federation.transcript import Transcript
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table

@@ -26,8 +26,8 @@ from fedkge.copies.expectation import Numbers
 from fedkge.copies.noisy_copy import cells_of
 from fedkge.copies.questions import Questions
 from fedkge.errors import RunError
-from fedkge.federation.client import saved_release
 from fedkge.federation.run import Run, RunDirectory
+from fedkge.federation.state_file import saved_release
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.mechanisms.counts import NoisyCounts
 from fedkge.prior.denoising import log_below, log_likelihood

@@ -28,10 +28,10 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
-from fedkge.federation.client import saved_release
 from fedkge.federation.messages import Rows, Shared, Upload
 from fedkge.federation.run import Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
+from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
 from fedkge.federation.transcript import Transcript
 from fedkge.federation.union import Union, unite

@@ -37,18 +37,17 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.plain_training import train_plainly
 from fedkge.federation.randomness import client_generator
-from fedkge.federation.storage import load_tensors, raw_bytes, save_tensors
+from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
+from fedkge.federation.storage import raw_bytes
 from fedkge.graph import Graph
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
-from fedkge.releases import Released, released_of
+from fedkge.releases import Released
 
 Advance = Callable[[int], None]
 
 PrivateRounds: TypeAlias = DefendedRounds | CopiedRounds
-COUNTS = "counts/"
-"""What the names of noisy counts begin with in a client's file: their lengths are no part of its shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,11 @@ class Client:
         self.shard = shard
         self._plan = plan
         self._advance = advance
-        self._path = folder / f"{name}.safetensors" if folder else None
+        path = folder / f"{name}.safetensors" if folder else None
+        self._file = StateFile(path, name, plan.ledger if plan.defence else None)
         self._state = _State()
+        self._training = 0
+        """The round that is being trained, or that broke off and could not be undone; 0 else."""
         self._places: dict[Shared, NDArray[np.int64]] = {}
         """What is shared of a table, where it is not all of it."""
         options = plan.configuration
@@ -105,8 +107,9 @@ class Client:
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
         self.embedding = Embedding(scorer, tables, options.margin)
         self._trainer, self._defended = self._new_trainer()
-        if self._path and self._path.exists():
-            self._load(self._path)
+        kept = self._file.load()
+        if kept:
+            self._take(*kept)
 
     def _new_trainer(self) -> tuple[Trainer, PrivateRounds | None]:
         options = self._plan.configuration
@@ -126,7 +129,7 @@ class Client:
         if defence is None:
             return trainer, None
         if defence.copy:
-            return trainer, CopiedRounds(defence, trainer, self.shard, self.save)
+            return trainer, CopiedRounds(defence, trainer, self.shard, self._commit)
         return trainer, DefendedRounds(defence, trainer, self.shard)
 
     @property
@@ -146,6 +149,8 @@ class Client:
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
+        if self._training:
+            raise RunError(f"{self.name}: round {self._training} broke off and could not be undone; start it again")
         if isinstance(request, Hello):
             return self._greet()
         if isinstance(request, Share):
@@ -210,16 +215,14 @@ class Client:
                 f"{self.name} trained round {self._state.round} and is now asked for round {request.round} from other "
                 "rows: server and client states do not belong together"
             )
-        if self._defended:
-            self._plan.ledger.release(self.name, request.round)
         rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
         return Upload(request.round, rows, self._triples, self._state.loss)
 
     def _pay(self, defended: PrivateRounds, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
         ledger, charges = self._plan.ledger, defended.charges(self._state.served + 1, self._state.validations)
-        if ledger.is_prepaid(self.name, charges, after=self._state.round, before=round_number):
-            charges = ()  # by a round that it was killed in: nothing of it was kept, and nothing has left
+        if not ledger.is_paid(self.name, round_number, charges) and ledger.is_prepaid(self.name, charges):
+            charges = ()
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
             ledger.charges(self.name), charges
         ):
@@ -238,21 +241,24 @@ class Client:
                 raise RunError(f"{self.name} was sent broken {kind}: {reason}")
 
     def _train_or_undo(self, request: Fit, digest: str) -> None:
-        sent = {f"tables/{kind}" for kind in request.rows if kind not in self._places}  # comes again with each request
+        sent = {f"tables/{kind}": rows for kind, rows in request.rows.items() if kind not in self._places}
         own = {name: array.copy() for name, array in self._lasting().items() if name not in sent}
         steps, before, released = self._trainer.steps, self._state, self.released
+        self._training = request.round
         try:
             self._state = self._trained(request, digest)
-            self.save()
+            self._commit()
         except BaseException:
             copied = isinstance(self.released, NoisyCopy)  # it is paid for, and training on it again costs nothing
             released = self.released if copied else released
             self._trainer, self._defended = self._new_trainer()
-            self._fill(own)
+            self._fill({**own, **sent})
             if self._defended:
                 self._defended.released = released
             self._trainer.steps, self._state = steps, replace(before, began_from="")
+            self._training = 0
             raise
+        self._training = 0
 
     def _trained(self, request: Fit, digest: str) -> _State:
         """Train, and the state afterwards. That it failed may depend on triples, and the server hears of it: a failure
@@ -335,51 +341,34 @@ class Client:
         self._trainer.steps, self._state = steps, _State(served=rounds)
 
     def save(self) -> None:
-        """Put the state on disk, if this client has a folder."""
-        if self._path:
-            arrays = self.released.arrays() if self.released else {}
-            counts = {f"{COUNTS}{key}": array for key, array in arrays.items()}
-            facts = {**asdict(self._state), "steps": self._trainer.steps}
-            save_tensors(self._path, {**self._lasting(), **counts}, facts)
+        """Put the state on disk before the first round, if this client has a folder."""
+        self._file.begin(*self._record())
 
-    def _load(self, path: Path) -> None:
-        saved, facts = load_tensors(path)
-        tensors = {name: array for name, array in saved.items() if not name.startswith(COUNTS)}
+    def _commit(self) -> None:
+        """Keep the state with what the present round has drawn, and let it go in the ledger."""
+        self._file.commit(self._training, *self._record())
+
+    def _record(self) -> State:
+        arrays = self.released.arrays() if self.released else {}
+        released = {f"{RELEASED}{key}": array for key, array in arrays.items()}
+        return {**self._lasting(), **released}, {**asdict(self._state), "steps": self._trainer.steps}
+
+    def _take(self, saved: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> None:
+        """Go on from a state that was kept."""
+        tensors = {name: array for name, array in saved.items() if not name.startswith(RELEASED)}
         if self._defended:
-            self._defended.released = _released_in(saved)
+            self._defended.released = release_in(saved)
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:
             wrong = sorted(name for name in {**expected, **found} if expected.get(name) != found.get(name))
             raise RunError(
-                f"{path}: the checkpoint of {self.name} does not fit its graph and configuration ({', '.join(wrong)})"
+                f"{self._file.path}: the checkpoint of {self.name} does not fit its graph and configuration "
+                f"({', '.join(wrong)})"
             )
         self._fill(tensors)
         self._trainer.steps = facts.pop("steps")
         self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
-        self._check_ledger(path)
-
-    def _check_ledger(self, path: Path) -> None:
-        """Refuse a ledger that knows less than was trained or drawn: it was lost, cut or taken from an older copy."""
-        if not self._defended:
-            return
-        ledger, last = self._plan.ledger, self._state.round
-        if (last and not ledger.has_charged(self.name, last)) or (self.released and not ledger.charges(self.name)):
-            raise PrivacyError(
-                f"{path}: {self.name} has trained up to round {last}, of which {ledger.path or 'its privacy ledger'} "
-                "knows nothing, so lines are missing and what was spent is unknown. Restore the ledger from a copy as "
-                "new as the checkpoints; without one, count the whole budget as spent and start a new run elsewhere"
-            )
-
-
-def saved_release(path: Path) -> Released | None:
-    """What the client of this checkpoint has released once."""
-    return _released_in(load_tensors(path)[0])
-
-
-def _released_in(saved: Mapping[str, NDArray[Any]]) -> Released | None:
-    arrays = {name.removeprefix(COUNTS): array for name, array in saved.items() if name.startswith(COUNTS)}
-    return released_of(arrays) if arrays else None
 
 
 def _digest(rows: Mapping[Shared, Rows]) -> str:

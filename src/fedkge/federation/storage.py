@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zlib
@@ -35,22 +36,43 @@ def write_atomically(path: Path, *content: bytes | memoryview) -> None:
     ...     write_atomically(Path(folder, "a"), b"who", b"le"); Path(folder, "a").read_bytes()
     b'whole'
     """
-    beside = path.with_name(path.name + PARTIAL)
+    write_beside(path, *content)
+    put_in_place(path)
+
+
+def beside(path: Path) -> Path:
+    """Where a file is until it is whole."""
+    return path.with_name(path.name + PARTIAL)
+
+
+def write_beside(path: Path, *content: bytes | memoryview) -> None:
+    """Write and sync what `put_in_place` will put at `path`."""
     try:
-        with beside.open("wb") as file:
+        with beside(path).open("wb") as file:
             for part in content:
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+    except OSError as error:
+        raise _given_up(path, error) from error
+
+
+def put_in_place(path: Path) -> None:
+    """Replace `path` by what was written beside it."""
+    try:
+        beside(path).replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)  # half a file must not keep a full disk full
-        raise RunError(
-            f"{path}: could not be written ({error.strerror or error}); "
-            "free some space or make the folder writable, then `fedkge resume`"
-        ) from error
+        raise _given_up(path, error) from error
+
+
+def _given_up(path: Path, error: OSError) -> RunError:
+    with suppress(OSError):
+        beside(path).unlink(missing_ok=True)  # half a file must not keep a full disk full
+    return RunError(
+        f"{path}: could not be written ({error.strerror or error}); "
+        "free some space or make the folder writable, then `fedkge resume`"
+    )
 
 
 def make_folder(path: Path) -> None:
@@ -73,7 +95,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts in the safetensors format; the same input gives the same bytes.
+    """Write tensors and JSON facts in the safetensors format; the same input gives the same bytes."""
+    write_tensors_beside(path, tensors, facts)
+    put_in_place(path)
+
+
+def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+    """All of `save_tensors` but putting the file in place.
 
     Arrays go to the file as they lie in memory: the library's own `save` would copy each of them twice.
     """
@@ -87,7 +115,7 @@ def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping
         header[name] = {"dtype": DTYPES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
-    write_atomically(path, len(head).to_bytes(8, "little"), head, *map(raw_bytes, arrays.values()))
+    write_beside(path, len(head).to_bytes(8, "little"), head, *map(raw_bytes, arrays.values()))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -117,6 +145,20 @@ def raw_bytes(array: NDArray[Any]) -> memoryview:
     b'\\x01\\x00\\x00\\x00'
     """
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def fingerprint(tensors: Tensors, facts: Mapping[str, Any]) -> str:
+    """What tells tensors and facts from all others, before they are written and after they are read.
+
+    >>> fingerprint({"a": np.zeros(2)}, {"round": 1})[:8], fingerprint({"a": np.zeros(2)}, {"round": 2})[:8]
+    ('f947866c', 'a59e4516')
+    """
+    digest = hashlib.sha256(json.dumps(facts).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"\n{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(raw_bytes(array))
+    return digest.hexdigest()
 
 
 def _checksum(arrays: Tensors, text: str) -> str:
