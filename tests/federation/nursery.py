@@ -1,6 +1,7 @@
 """A process that trains in forked children and kills them: `python nursery.py FOLDER KILLS KIND SEED`.
 
-KIND is `reset` or `kept` (optimiser state, without a defence), `defended`, or `counted`: defended, with noisy counts.
+KIND is `reset` or `kept` (optimiser state, without a defence), `defended`, `counted`: defended, with noisy counts, or
+`copied`: on a noisy copy, which takes all of the budget, so that a client which had to pay twice would be missing.
 
 Importing and compiling happens once, here; a child costs milliseconds. Nothing in this process may start a thread
 before it forks. It prints what it did as one line of JSON.
@@ -137,6 +138,9 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
     if state == "counted":
         defence = {"defence": "noisy-steps", "epsilon": 8.0, "count_share": 0.5, "noise_seed": 4, "optimiser": "adam"}
         options |= {**defence, "optimiser_state": "kept", "record": "all"}
+    if state == "copied":
+        defence = {"defence": "recommended", "epsilon": 8.0, "count_share": 0.25, "copy_share": 0.75, "noise_seed": 4}
+        options |= {**defence, "optimiser_state": "kept", "record": "all"}
     warm_up(options)
     rounds = int(str(options["rounds"]))
     whole = finish(folder / "undisturbed", options)
@@ -161,7 +165,7 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
     ledgers = [Ledger.read(folder / name / "ledger.jsonl") for name in ("undisturbed", "disturbed")]
     short_of = [name for name in ledgers[0].clients if steps(ledgers[1], name) < steps(ledgers[0], name)]
     different = sorted(name for name in {**one, **other} if one.get(name) != other.get(name))
-    if state in {"defended", "counted"}:  # what a crash has torn stays counted
+    if state in {"defended", "counted", "copied"}:  # what a crash has torn stays counted
         different = [name for name in different if name != "ledger.jsonl"] + short_of
     print(  # noqa: T201
         json.dumps(

@@ -28,12 +28,12 @@ def kill_and_resume(folder: Path, kills: int, kind: str, seed: int) -> None:
     assert report["unfinished"] >= kills // 3
 
 
-@pytest.mark.parametrize("kind", ["kept", "defended", "counted"])
+@pytest.mark.parametrize("kind", ["kept", "defended", "counted", "copied"])
 def test_six_kills(tmp_path, kind):
     kill_and_resume(tmp_path, 6, kind, seed=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["reset", "kept", "defended", "counted"])
+@pytest.mark.parametrize("kind", ["reset", "kept", "defended", "counted", "copied"])
 def test_fifty_kills(tmp_path, kind):
     kill_and_resume(tmp_path, 50, kind, seed=2)
