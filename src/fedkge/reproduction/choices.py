@@ -148,8 +148,8 @@ def _rounds_choices(settings: Settings) -> tuple[str, ...]:
 
 
 OF_COPIES = (
-    f"The targets are random triples, as in the paper, and {COPYING}, a noisy copy, asks about hardly any of them before "
-    "its budget is large: up to there its curve says little, and epsilon is the measure. The frontier "
+    f"The targets are random triples, as in the paper, and {COPYING}, a noisy copy, asks about hardly any of them "
+    "before its budget is large: up to there its curve says little, and epsilon is the measure. The frontier "
     "(benchmarks/results/utility) has likely targets too."
 )
 
