@@ -171,7 +171,7 @@ class Ledger:
             if not account.charged(round, spent):
                 records = [charge.record() for charge in spent]
                 self._append({"kind": "charge", "client": client, "round": round, "charges": records})
-            elif self.path is not None:
+            else:
                 self._check_alone()
 
     def is_paid(self, client: str, round: int, charges: Sequence[Charge]) -> bool:  # noqa: A002
@@ -239,22 +239,23 @@ class Ledger:
         return self._accounts[client]
 
     def _append(self, record: dict[str, Any]) -> None:
-        """Write a line, sync it, and only then believe it."""
+        """Write a line, sync it, and only then believe it; broken off in between, this ledger writes nothing more."""
+        self._check_alone()
         line, checksum = sealed(record, self._checksum)
+        self._failed = True
         if self.path is not None:
             self._write(line)
         self._checksum = checksum
         self._apply(record)
+        self._failed = False
 
     def _write(self, line: bytes) -> None:
         try:
-            self._check_alone()
             with self._file.open("ab") as file:
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            self._failed = True
             raise PrivacyError(
                 f"{self._name}: could not be written ({error.strerror or error}), so nothing was released; "
                 "free some space or make the folder writable, then `fedkge resume`"
@@ -263,7 +264,8 @@ class Ledger:
 
     def _check_alone(self) -> None:
         """Another process may have charged, or released, what this one takes for paid."""
-        if self._failed or self._file.stat().st_size != self._size:
+        size = self._size if self.path is None else _size_of(self.path)
+        if self._failed or size != self._size:
             raise PrivacyError(
                 f"{self._name}: it was opened to be read, an earlier line could not be written, or another "
                 "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
@@ -304,6 +306,14 @@ class Ledger:
             account.states.add(record.get("state", ""))
         else:
             raise ValueError(f"unknown kind {kind!r}")
+
+
+def _size_of(path: Path) -> int:
+    """-1 where it cannot be told."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def _torn(length: int) -> dict[str, Any]:

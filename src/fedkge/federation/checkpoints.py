@@ -77,7 +77,7 @@ class Checkpoint:
         return memory
 
     def refuse_orphans(self, clients: Mapping[str, Client]) -> None:
-        """Without a server's file no client may have trained more than the first round."""
+        """Without a server's file no client may have trained."""
         ahead = [name for name, client in clients.items() if client.round > 0]
         if ahead:
             raise RunError(f"{self._path}: missing, but {', '.join(ahead)} has trained; restore it from a copy")

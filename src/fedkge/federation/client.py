@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
-from fedkge.copies import NoisyCopy
 from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
@@ -40,6 +40,7 @@ from fedkge.federation.randomness import client_generator
 from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
 from fedkge.federation.storage import raw_bytes
 from fedkge.graph import Graph
+from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
@@ -129,7 +130,7 @@ class Client:
         if defence is None:
             return trainer, None
         if defence.copy:
-            return trainer, CopiedRounds(defence, trainer, self.shard, self._commit)
+            return trainer, CopiedRounds(defence, trainer, self.shard)
         return trainer, DefendedRounds(defence, trainer, self.shard)
 
     @property
@@ -246,34 +247,55 @@ class Client:
         steps, before, released = self._trainer.steps, self._state, self.released
         self._training = request.round
         try:
+            if self._draws(request):
+                self._commit()  # all of the budget may be in it: it must not be lost with this round
+                released = self.released
             self._state = self._trained(request, digest)
             self._commit()
         except BaseException:
-            copied = isinstance(self.released, NoisyCopy)  # it is paid for, and training on it again costs nothing
-            released = self.released if copied else released
+            self._state = replace(before, began_from="")
+            self._fill({**own, **sent})  # what others may see comes first: making a trainer can fail
+            self._take_release(released)
             self._trainer, self._defended = self._new_trainer()
-            self._fill({**own, **sent})
-            if self._defended:
-                self._defended.released = released
-            self._trainer.steps, self._state = steps, replace(before, began_from="")
+            self._fill(own)
+            self._take_release(released)
+            self._trainer.steps = steps
             self._training = 0
             raise
         self._training = 0
 
+    def _take_release(self, released: Released | None) -> None:
+        if self._defended:
+            self._defended.released = released
+
+    def _draws(self, request: Fit) -> bool:
+        """Draw what has to be kept before it is trained on; whether there was any."""
+        with self._told(request.round):
+            return self._defended is not None and self._defended.draw(self._source(self._defended, request.round))
+
     def _trained(self, request: Fit, digest: str) -> _State:
-        """Train, and the state afterwards. That it failed may depend on triples, and the server hears of it: a failure
-        counts as released, and whoever asks again pays again.
-        """
+        """Train, and the state afterwards."""
         served = self._state.served + 1
-        try:
+        with self._told(request.round):
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
             validations = self._defended.validated(self._state.validations, served) if self._defended else ()
+        return _State(request.round, digest, loss, served, validations)
+
+    @contextmanager
+    def _told(self, round_number: int) -> Iterator[None]:
+        """That this failed may depend on triples, and the server hears of it: a failure counts as released, and whoever
+        asks again pays again.
+        """
+        try:
+            yield
         except Exception:
             if self._defended:
-                self._plan.ledger.release(self.name, request.round)
+                self._plan.ledger.release(self.name, round_number)
             raise
-        return _State(request.round, digest, loss, served, validations)
+
+    def _source(self, defended: PrivateRounds, round_number: int) -> NoiseSource:
+        return defended.defence.source(self._plan.number, round_number)
 
     def _train(self, request: Fit) -> float | None:
         for kind, rows in request.rows.items():
@@ -284,7 +306,7 @@ class Client:
         self._trainer.set_rate(options.learning_rate * options.learning_rate_decay ** (request.round - 1))
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
         if self._defended:
-            source = self._defended.defence.source(self._plan.number, request.round)
+            source = self._source(self._defended, request.round)
             self._defended.train(self._state.served + 1, self._state.validations, source, generator, self._advance)
             return None
         return train_plainly(self._trainer, self.shard.train, options, generator, self._advance)
@@ -335,8 +357,7 @@ class Client:
 
     def continue_from(self, relations: Rows, steps: int, rounds: int, released: Released | None = None) -> None:
         """Take over what is its own from a record, and how many steps and rounds it took; for forks."""
-        if self._defended:
-            self._defended.released = released
+        self._take_release(released)
         self.embedding.tables.relations[...] = relations
         self._trainer.steps, self._state = steps, _State(served=rounds)
 
@@ -356,8 +377,7 @@ class Client:
     def _take(self, saved: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> None:
         """Go on from a state that was kept."""
         tensors = {name: array for name, array in saved.items() if not name.startswith(RELEASED)}
-        if self._defended:
-            self._defended.released = release_in(saved)
+        self._take_release(release_in(saved))
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:

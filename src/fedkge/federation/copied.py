@@ -26,15 +26,15 @@ LOG = logging.getLogger("fedkge.copy")
 
 
 class CopiedRounds:
-    """Draws the copy in the first round, and trains every round on what it believes of it.
+    """Draws the copy before the first round, and trains every round on what it believes of it.
 
     After the copy is drawn nothing here looks at the client's triples, so rounds cost nothing more. What is believed
     follows the model as it gets better.
     """
 
-    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph, keep: Callable[[], None]) -> None:
+    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
         self.defence = defence
-        self._trainer, self._shard, self._keep = trainer, shard, keep
+        self._trainer, self._shard = trainer, shard
         self.released: Released | None = None
         """The copy, from the first round on."""
         self._warned = False
@@ -52,24 +52,28 @@ class CopiedRounds:
         """What the next round costs: the copy, if it is not drawn yet."""
         return self.defence.charges(self.defence.noise, first=self.released is None)
 
+    def draw(self, source: NoiseSource) -> bool:
+        """Draw the copy, if it is not there yet; True if it has to be kept now."""
+        plan = self.defence.copy
+        if plan is None:
+            raise PrivacyError("expected a defence with a copy-share, got one without")
+        if self.released is not None:
+            return False
+        sizes = len(self._shard.entities), len(self._shard.relations)
+        self.released = NoisyCopy.draw(self._shard.train, *sizes, plan, source)
+        return True
+
     def train(
         self,
         served: int,
         validations: Sequence[float],  # noqa: ARG002
-        source: NoiseSource,
+        source: NoiseSource,  # noqa: ARG002
         generator: np.random.Generator,
         advance: Callable[[int], None],
     ) -> None:
-        """Train a round that is paid for."""
-        plan = self.defence.copy
-        if plan is None:
-            raise PrivacyError("expected a defence with a copy-share, got one without")
-        if self.released is None:
-            sizes = len(self._shard.entities), len(self._shard.relations)
-            self.released = NoisyCopy.draw(self._shard.train, *sizes, plan, source)
-            self._keep()  # all of the budget is in it: it must not be lost with this round
+        """Train a round on the copy that is drawn, kept and paid for."""
         if not isinstance(self.released, NoisyCopy):
-            raise PrivacyError("expected a noisy copy in the checkpoint, got counts")
+            raise PrivacyError("expected a noisy copy in the checkpoint, got counts or nothing")
         model = self._trainer.embedding if served > 1 else None
         triples = self.released.believed(model, generator)
         LOG.info("%d of %d answers are believed", len(triples), len(self.released.cells))

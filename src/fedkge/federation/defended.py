@@ -68,6 +68,10 @@ class DefendedRounds:
         """Whether what is drawn once is drawn in this round."""
         return not self._chosen if self.defence.options.selection == "fest" else served == 1
 
+    def draw(self, source: NoiseSource) -> bool:  # noqa: ARG002
+        """Nothing is drawn before a round: what it draws is kept with it."""
+        return False
+
     def train(
         self,
         served: int,

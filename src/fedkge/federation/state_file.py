@@ -68,14 +68,16 @@ class StateFile:
         return tensors, facts
 
     def _recover(self, path: Path, ledger: Ledger) -> None:
-        """Put in its place what was released before a crash; remove what was not."""
+        """Put in its place what was released before a crash; remove what was not, and what is older."""
         if not beside(path).exists():
             return
         try:
-            whole = self._counts(ledger, *load_tensors(beside(path)))
+            tensors, facts = load_tensors(beside(path))
         except RunError:
-            whole = False  # a crash has torn it
-        if whole:
+            beside(path).unlink()  # a crash has torn it
+            return
+        older = path.exists() and facts["served"] < load_tensors(path)[1]["served"]
+        if self._counts(ledger, tensors, facts) and not older:
             put_in_place(path)
         else:
             beside(path).unlink()

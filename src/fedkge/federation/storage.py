@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,11 @@ def write_atomically(path: Path, *content: bytes | memoryview) -> None:
     b'whole'
     """
     write_beside(path, *content)
-    put_in_place(path)
+    try:
+        put_in_place(path)
+    except RunError:
+        _remove(beside(path))
+        raise
 
 
 def beside(path: Path) -> Path:
@@ -54,21 +58,25 @@ def write_beside(path: Path, *content: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise _given_up(path, error) from error
+        _remove(beside(path))  # half a file must not keep a full disk full
+        raise _unwritten(path, error) from error
 
 
 def put_in_place(path: Path) -> None:
     """Replace `path` by what was written beside it."""
     try:
         beside(path).replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
-        raise _given_up(path, error) from error
+        raise _unwritten(path, error) from error
 
 
-def _given_up(path: Path, error: OSError) -> RunError:
+def _remove(path: Path) -> None:
     with suppress(OSError):
-        beside(path).unlink(missing_ok=True)  # half a file must not keep a full disk full
+        path.unlink(missing_ok=True)
+
+
+def _unwritten(path: Path, error: OSError) -> RunError:
     return RunError(
         f"{path}: could not be written ({error.strerror or error}); "
         "free some space or make the folder writable, then `fedkge resume`"
@@ -81,12 +89,13 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         for folder in missing:
-            _sync_folder(folder.parent)
+            sync_folder(folder.parent)
     except OSError as error:
         raise RunError(f"{path}: cannot be made ({error.strerror or error}); choose another --out") from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -96,15 +105,17 @@ def _sync_folder(folder: Path) -> None:
 
 def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
     """Write tensors and JSON facts in the safetensors format; the same input gives the same bytes."""
-    write_tensors_beside(path, tensors, facts)
-    put_in_place(path)
+    write_atomically(path, *_content(tensors, facts))
 
 
 def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """All of `save_tensors` but putting the file in place.
+    """All of `save_tensors` but putting the file in place; whole after a power cut, with its name."""
+    write_beside(path, *_content(tensors, facts))
+    sync_folder(path.parent)
 
-    Arrays go to the file as they lie in memory: the library's own `save` would copy each of them twice.
-    """
+
+def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
+    """Arrays as they lie in memory: the library's own `save` would copy each of them twice."""
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
     text = json.dumps(facts)
@@ -115,7 +126,9 @@ def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts:
         header[name] = {"dtype": DTYPES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
-    write_beside(path, len(head).to_bytes(8, "little"), head, *map(raw_bytes, arrays.values()))
+    yield len(head).to_bytes(8, "little")
+    yield head
+    yield from map(raw_bytes, arrays.values())
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
