@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.utility.attacked import canary_options
 from fedkge.configuration import Configuration, parse
 from fedkge.defences import with_defence
+from fedkge.reproduction.names import BILINEAR
 
 CLIENTS, ROUNDS = 3, 25
 ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
@@ -24,7 +25,6 @@ ROWS: dict[str, Mapping[str, Any]] = {
 }
 OF_PAPER = ("dpsgd", "dp-flames")
 LARGE, ROUNDS_ON_SMALL = ("fb15k-237", "codex-m", "nell-995"), 6
-BILINEAR = ("distmult", "complex")
 
 
 def of_paper(data: str, model: str) -> Mapping[str, Any]:

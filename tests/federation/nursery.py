@@ -32,6 +32,12 @@ from tests.federation.conftest import short
 
 SHARDS = split(synthetic_graph(entities=60, relations=4, triples=500, seed=1), clients=3, seed=3, overlap=0.5)
 
+DEFENCES: dict[str, dict[str, object]] = {
+    "defended": {"defence": "noisy-steps", "noise": 3.0, "optimiser": "adam"},
+    "counted": {"defence": "noisy-steps", "epsilon": 8.0, "count_share": 0.5, "optimiser": "adam"},
+    "copied": {"defence": "recommended", "epsilon": 8.0, "count_share": 0.25, "copy_share": 0.75},
+}
+
 
 def work(folder: Path, options: dict[str, object]) -> None:
     """Start the run, or go on with it."""
@@ -132,15 +138,8 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
         "record": "every:4",
         "threads": 2,
     }
-    if state == "defended":
-        defence = {"defence": "noisy-steps", "noise": 3.0, "noise_seed": 4, "optimiser": "adam"}
-        options |= {**defence, "optimiser_state": "kept", "record": "all"}
-    if state == "counted":
-        defence = {"defence": "noisy-steps", "epsilon": 8.0, "count_share": 0.5, "noise_seed": 4, "optimiser": "adam"}
-        options |= {**defence, "optimiser_state": "kept", "record": "all"}
-    if state == "copied":
-        defence = {"defence": "recommended", "epsilon": 8.0, "count_share": 0.25, "copy_share": 0.75, "noise_seed": 4}
-        options |= {**defence, "optimiser_state": "kept", "record": "all"}
+    if state in DEFENCES:
+        options |= {**DEFENCES[state], "noise_seed": 4, "optimiser_state": "kept", "record": "all"}
     warm_up(options)
     rounds = int(str(options["rounds"]))
     whole = finish(folder / "undisturbed", options)
@@ -165,7 +164,7 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
     ledgers = [Ledger.read(folder / name / "ledger.jsonl") for name in ("undisturbed", "disturbed")]
     short_of = [name for name in ledgers[0].clients if steps(ledgers[1], name) < steps(ledgers[0], name)]
     different = sorted(name for name in {**one, **other} if one.get(name) != other.get(name))
-    if state in {"defended", "counted", "copied"}:  # what a crash has torn stays counted
+    if state in DEFENCES:  # what a crash has torn stays counted
         different = [name for name in different if name != "ledger.jsonl"] + short_of
     print(  # noqa: T201
         json.dumps(

@@ -17,7 +17,7 @@ from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run, resume, start
 from tests.federation.conftest import SHORT, break_off
-from tests.federation.test_defence import client_of, rows_of
+from tests.federation.test_defence import client_of, killed, rows_of
 
 COPIED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
 
@@ -83,14 +83,7 @@ def test_a_copy_is_on_disk_before_anything_is_trained_on_it(shards, tmp_path, mo
     """A site that is switched off in its first round, and asked for the second one when it is back, has its copy."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger, tmp_path)
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("fedkge.federation.copied.train_plainly", stop)
-        with pytest.raises(KeyboardInterrupt):
-            client.handle(Fit(1, rows_of(client)))
+    killed(client, monkeypatch, "fedkge.federation.copied.train_plainly")
     again = client_of(shards[0], copied(), ledger, tmp_path)
     assert again.round == 0
     assert again.released is not None
@@ -104,15 +97,8 @@ def test_a_site_that_was_killed_while_it_drew_has_not_lost_its_budget(shards, tm
     """It comes back in a later round, draws for what it had paid, and draws no second time once an upload has left."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger, tmp_path)
-
-    def kill(*_):
-        raise KeyboardInterrupt
-
     for number in (1, 2):
-        with monkeypatch.context() as patched:
-            patched.setattr("fedkge.federation.copied.NoisyCopy.draw", kill)
-            with pytest.raises(KeyboardInterrupt):
-                client.handle(Fit(number, rows_of(client)))
+        killed(client, monkeypatch, "fedkge.federation.copied.NoisyCopy.draw", number)
         client = client_of(shards[0], copied(), ledger, tmp_path)
         assert client.released is None
     assert isinstance(client.handle(Fit(3, rows_of(client))), Upload)
@@ -127,14 +113,7 @@ def test_a_copy_that_was_trained_on_is_not_drawn_again_for_nothing(shards, tmp_p
     ledger, folder = Ledger.in_memory(), tmp_path / "lost"
     folder.mkdir()
     client = client_of(shards[0], copied(), ledger, folder)
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("fedkge.federation.copied.train_plainly", stop)
-        with pytest.raises(KeyboardInterrupt):
-            client.handle(Fit(1, rows_of(client)))
+    killed(client, monkeypatch, "fedkge.federation.copied.train_plainly")
     again = client_of(shards[0], copied(), ledger, folder)
     assert isinstance(again.handle(Fit(2, rows_of(again))), Upload)
     new = client_of(shards[0], copied(), ledger, tmp_path)

@@ -42,6 +42,18 @@ def rows_of(client):
     return {"entities": client.embedding.tables.entities.copy()}
 
 
+def killed(client, monkeypatch, moment, number=1):
+    """The client's round breaks off at this moment."""
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(moment, kill)
+        with pytest.raises(KeyboardInterrupt):
+            client.handle(Fit(number, rows_of(client)))
+
+
 def test_an_upload_tells_nothing_but_noised_rows(shards):
     client = client_of(shards[0], defended())
     reply = client.handle(Fit(1, rows_of(client)))

@@ -12,7 +12,7 @@ from fedkge.errors import PrivacyError, RunError
 from fedkge.federation.messages import Fit, Share, Upload
 from fedkge.federation.storage import beside
 from tests.federation.test_copied import copied
-from tests.federation.test_defence import client_of, defended, rows_of
+from tests.federation.test_defence import client_of, defended, killed, rows_of
 
 STEPS, COPY = defended(noise_seed=None), copied(noise_seed=None)
 BEFORE, BETWEEN, AFTER = (
@@ -21,18 +21,6 @@ BEFORE, BETWEEN, AFTER = (
     "fedkge.federation.state_file.put_in_place",
 )
 """The line of the ledger, and what is done before and after it."""
-
-
-def killed(client, monkeypatch, moment, number=1):
-    """The client's round breaks off at this moment."""
-
-    def kill(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(moment, kill)
-        with pytest.raises(KeyboardInterrupt):
-            client.handle(Fit(number, rows_of(client)))
 
 
 def no_space(*_):

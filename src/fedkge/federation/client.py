@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -38,7 +37,7 @@ from fedkge.federation.messages import (
 from fedkge.federation.plain_training import train_plainly
 from fedkge.federation.randomness import client_generator
 from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
-from fedkge.federation.storage import raw_bytes
+from fedkge.federation.storage import fingerprint
 from fedkge.graph import Graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
@@ -206,7 +205,7 @@ class Client:
 
     def _fit(self, request: Fit) -> Upload | Goodbye:
         self._check(request.rows)
-        digest = _digest(request.rows)
+        digest = fingerprint(request.rows, {})
         if request.round > self._state.round:
             if self._defended and not self._pay(self._defended, request.round):
                 return Goodbye("its privacy budget is spent")
@@ -389,11 +388,3 @@ class Client:
         self._fill(tensors)
         self._trainer.steps = facts.pop("steps")
         self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
-
-
-def _digest(rows: Mapping[Shared, Rows]) -> str:
-    digest = hashlib.sha256()
-    for kind in sorted(rows):
-        digest.update(kind.encode())
-        digest.update(raw_bytes(rows[kind]))
-    return digest.hexdigest()

@@ -111,7 +111,10 @@ def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping
 def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
     """All of `save_tensors` but putting the file in place; whole after a power cut, with its name."""
     write_beside(path, *_content(tensors, facts))
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError as error:
+        raise _unwritten(path, error) from error
 
 
 def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
@@ -160,24 +163,29 @@ def raw_bytes(array: NDArray[Any]) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def fingerprint(tensors: Tensors, facts: Mapping[str, Any]) -> str:
+def fingerprint(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> str:
     """What tells tensors and facts from all others, before they are written and after they are read.
 
     >>> fingerprint({"a": np.zeros(2)}, {"round": 1})[:8], fingerprint({"a": np.zeros(2)}, {"round": 2})[:8]
-    ('f947866c', 'a59e4516')
+    ('9bfee821', '676046b8')
     """
-    digest = hashlib.sha256(json.dumps(facts).encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        digest.update(f"\n{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(raw_bytes(array))
+    digest = hashlib.sha256()
+    for part in _parts(tensors, json.dumps(facts)):
+        digest.update(part)
     return digest.hexdigest()
 
 
 def _checksum(arrays: Tensors, text: str) -> str:
-    checksum = zlib.crc32(text.encode())
+    checksum = 0
+    for part in _parts(arrays, text):
+        checksum = zlib.crc32(part, checksum)
+    return f"{checksum:08x}"
+
+
+def _parts(arrays: Mapping[Any, NDArray[Any]], text: str) -> Iterator[bytes | memoryview]:
+    """All that is in a file, in an order that does not depend on its layout."""
+    yield text.encode()
     for name in sorted(arrays):
         array = arrays[name]
-        checksum = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), checksum)
-        checksum = zlib.crc32(raw_bytes(array), checksum)
-    return f"{checksum:08x}"
+        yield f"{name} {array.dtype} {array.shape}".encode()
+        yield raw_bytes(array)
