@@ -24,6 +24,8 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
     below = next((limit.lt for limit in limits if isinstance(limit, Lt)), None)
     if kind is bool:
         return st.booleans()
+    if kind == bool | None:
+        return st.none() | st.booleans()
     if kind is str:
         return PLAIN
     if kind is int or kind == int | None:

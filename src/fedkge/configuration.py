@@ -58,6 +58,9 @@ class Configuration(BaseModel):
 
     data: str = Field("demo", description="Named data set, file or folder.")
     columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
+    skip_header: bool | None = Field(
+        None, description="TSV: skip the first line of each file; --no-skip-header reads it as a triple."
+    )
     model: str = Field("transe", description="transe, rotate, distmult or complex.")
     dimension: int = Field(128, ge=1, description="Embedding dimension (complex numbers for RotatE and ComplEx).")
     margin: float = Field(10.0, gt=0, description="Margin of the distance models; also sets the range of start values.")
@@ -157,6 +160,9 @@ class Configuration(BaseModel):
     evaluate_every: int = Field(5, ge=0, description="Validate every so many rounds; 0 only ranks at the end.")
     validation_triples: int = Field(0, ge=0, description="Validate on a fixed sample of this size; 0 takes all.")
     patience: int = Field(0, ge=0, description="Stop after so many validations without a better MRR; 0 never stops.")
+    keep_leaked: bool = Field(
+        False, description="Score held-out triples that are in train too; otherwise they are counted and left out."
+    )
     record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
     canaries: int = Field(
         0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."

@@ -176,7 +176,11 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
                 f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
             )
         return shards
-    graph = load(data, columns=parse_columns(configuration.columns)) if isinstance(data, str) else data
+    if isinstance(data, str):
+        columns, skip = parse_columns(configuration.columns), configuration.skip_header
+        graph = load(data, columns=columns, skip_header=skip)
+    else:
+        graph = data
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 

@@ -94,6 +94,9 @@ class SiteSettings(BaseModel):
     federation: str = Field(min_length=1, max_length=63, description="The one federation that this file is for.")
     graph: str = Field(min_length=1, description="The site's own graph: file, folder or data set. It never leaves.")
     columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
+    skip_header: bool | None = Field(
+        None, description="TSV: true skips the first line of each file, false reads it as a triple."
+    )
     entities: Path | None = Field(
         None, description="List of entity names, one a line, fixed without looking at triples; else those of the graph."
     )

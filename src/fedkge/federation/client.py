@@ -39,6 +39,7 @@ from fedkge.federation.randomness import client_generator
 from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
 from fedkge.federation.storage import fingerprint
 from fedkge.graph import Graph
+from fedkge.graph.summary import leaked
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
@@ -317,7 +318,8 @@ class Client:
                 "pays for; evaluate at the site"
             )
         self._check(request.rows)
-        if len(self.shard.split(request.split)) == 0:
+        keep, triples = self._plan.configuration.keep_leaked, self.shard.split(request.split)
+        if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
             return Scores(triples=0)
         limit = self._plan.configuration.validation_triples if request.split == "valid" else 0
         result = evaluate(
@@ -325,6 +327,7 @@ class Client:
             self.shard,
             request.split,
             controls=request.split == "test",
+            keep_leaked=keep,
             sample=limit or None,
             threads=self._plan.threads,
         )

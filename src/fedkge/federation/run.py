@@ -34,6 +34,7 @@ from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
+from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
 from fedkge.prior import CountPrior
 from fedkge.releases import prior_of
@@ -111,6 +112,7 @@ class Run:
         as_a_client: bool = False,
         controls: bool = True,
         seen_only: bool = False,
+        keep_leaked: bool | None = None,
         sample: int | None = None,
         threads: int | None = None,
     ) -> dict[str, Evaluation]:
@@ -118,8 +120,10 @@ class Run:
 
         Filtered by all true triples among the client's names, also those that others hold: a model that learned one
         of them is not wrong. `as_a_client` filters by the client's own alone, all that it could do by itself.
-        `seen_only` leaves out triples with a name that never occurs in the client's training triples.
+        `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
+        somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
+        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
         return {
             name: evaluate(
                 self.embedding(name),
@@ -128,11 +132,12 @@ class Run:
                 known=shard.all_triples if as_a_client else shard.true_triples,
                 controls=controls,
                 seen_only=seen_only,
+                keep_leaked=keep,
                 sample=sample,
                 threads=threads or None,
             )
             for name, shard in zip(self.clients, self.shards, strict=True)
-            if len(shard.split(split))
+            if (len(shard.split(split)) if keep else not leaked(shard, shard.split(split)).all())
         }
 
 

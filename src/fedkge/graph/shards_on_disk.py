@@ -92,7 +92,7 @@ def load_shards(folder: Path) -> Shards:
         path = numbered[number]
         notice = path / NOTICE
         text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
-        graph = read_folder(path)
+        graph = read_folder(path, skip_header=False)  # `save_shards` writes none
         graphs.append(
             replace(graph, name=name, notice=text, elsewhere=_elsewhere(folder / f"{ELSEWHERE}{name}.txt", graph))
         )
