@@ -128,5 +128,17 @@ def read_toml_table(path: Path, error: type[FedkgeError], remedy: str = "") -> d
         raise error(f"{path}: expected TOML, got: {got}{_then(remedy)}") from problem
 
 
+def home_expanded(path: Path) -> Path:
+    """The path with `~` made a home folder, where there is such a user.
+
+    >>> home_expanded(Path("~no-such-user/graph")).parts
+    ('~no-such-user', 'graph')
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def _then(remedy: str) -> str:
     return f"; {remedy}" if remedy else ""

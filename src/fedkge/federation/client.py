@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
@@ -77,6 +79,9 @@ class _State:
     """Rounds trained so far; the noise of the next follows from it, not from a number that the server names."""
     validations: tuple[float, ...] = ()
     """MRRs on public triples, for a noise schedule that needs them."""
+
+
+_STATE = TypeAdapter(_State)
 
 
 class Client:
@@ -388,6 +393,12 @@ class Client:
                 f"{self._file.path}: the checkpoint of {self.name} does not fit its graph and configuration "
                 f"({', '.join(wrong)})"
             )
+        try:
+            state = _STATE.validate_json(json.dumps(facts), strict=True)
+        except ValidationError as error:
+            keys = ", ".join(".".join(map(str, item["loc"])) for item in error.errors())
+            raise RunError(
+                f"{self._file.path}: expected the facts of a client, got other values for {keys}"
+            ) from error
         self._fill(tensors)
-        self._trainer.steps = facts.pop("steps")
-        self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
+        self._trainer.steps, self._state = facts["steps"], state

@@ -22,6 +22,7 @@ from fedkge.graph.graph import Graph
 from fedkge.graph.numbered import find_file
 from fedkge.graph.readers import Columns
 from fedkge.graph.streams import COMPRESSIONS, decoded_lines, text_sha256
+from fedkge.plain_files import home_expanded
 from fedkge.registry import look_up
 
 __all__ = ["DATASETS", "Dataset", "cache_folder", "fetch", "is_cached", "labels", "load"]
@@ -48,7 +49,7 @@ def load(
             what = "columns can be chosen" if columns else "a header can be skipped"
             raise ConfigurationError(f"{what} for paths only, got the data set {name_or_path!r}")
         return _load_named(DATASETS[name_or_path])
-    path = Path(name_or_path).expanduser()
+    path = home_expanded(Path(name_or_path))
     if path.exists():
         return read_path(path, columns, skip_header)
     if isinstance(name_or_path, str) and path.name == name_or_path:

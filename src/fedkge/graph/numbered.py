@@ -106,9 +106,10 @@ def _is_number(text: str) -> bool:
 
 
 def _count_line(lines: Iterator[tuple[int, str]], path: Path) -> int:
-    _, first = next(lines, (1, ""))
-    if not _is_number(first.strip()):
-        raise DataError(f"{path}:1: expected the number of lines that follow, got {first[:100]!r}")
+    _, line = next(lines, (1, ""))
+    first = line.strip(" \t\r")
+    if not _is_number(first):
+        raise DataError(f"{path}:1: expected the number of lines that follow, got {line[:100]!r}")
     return int(first)
 
 
