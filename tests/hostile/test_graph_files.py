@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from fedkge.attacks.target_files import read_targets
 from fedkge.deploy.keys import create_key, read_key
 from fedkge.deploy.site_graph import read_list
-from fedkge.errors import DataError, FedkgeError
+from fedkge.errors import DataError
 from fedkge.graph import Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.shards_on_disk import load_shards
 from fedkge.graph.split import read_assignment
 from fedkge.graph.summary import describe
-from tests.hostile.mutations import mutated_bytes, mutated_json
+from tests.hostile.mutations import harmless, mutated_bytes, mutated_json
 
 OFTEN = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
@@ -34,12 +34,8 @@ FILES = {
 
 
 def read(path: Path) -> None:
-    """What every command does with a graph; anything but a FedkgeError goes through."""
-    try:
-        describe(load(path))
-    except FedkgeError as error:
-        assert str(error)
-        assert error.exit_code > 2
+    """What every command does with a graph."""
+    harmless(lambda: describe(load(path)))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -86,10 +82,7 @@ def test_shards(data: st.DataObject, tmp_path: Path) -> None:
         (tmp_path / "client-0" / file).write_bytes(content)
     (tmp_path / "elsewhere-client-0.txt").write_bytes(data.draw(mutated_bytes(b"a\tr\tb\nb\tr\ta\n")))
     (tmp_path / "client-0" / "notice.txt").write_bytes(data.draw(mutated_bytes(b"Thanks to all\n")))
-    try:
-        load_shards(tmp_path)
-    except FedkgeError as error:
-        assert str(error)
+    harmless(lambda: load_shards(tmp_path))
 
 
 @OFTEN
@@ -163,16 +156,10 @@ def test_lists_targets_keys_and_assignments(data: st.DataObject, tmp_path: Path)
     (tmp_path / "list").write_bytes(data.draw(mutated_bytes(b"a\nb\nc\n")))
     (tmp_path / "assignment").write_bytes(data.draw(mutated_bytes(b"0\t1\n-1\t2\n3\t0\n")))
     (tmp_path / "targets").write_bytes(data.draw(mutated_json(rows, lines=True)))
-    for reader in (
-        lambda: read_key(key),
-        lambda: read_list(tmp_path / "list"),
-        lambda: read_assignment(tmp_path / "assignment"),
-        lambda: read_targets(tmp_path / "targets", names, Vocabulary(("r",))),
-    ):
-        try:
-            reader()
-        except FedkgeError as error:
-            assert str(error)
+    harmless(lambda: read_key(key))
+    harmless(lambda: read_list(tmp_path / "list"))
+    harmless(lambda: read_assignment(tmp_path / "assignment"))
+    harmless(lambda: read_targets(tmp_path / "targets", names, Vocabulary(("r",))))
 
 
 def test_folders_pipes_and_homes_that_are_none(tmp_path: Path) -> None:
