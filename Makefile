@@ -48,7 +48,7 @@ test-slow: .venv/.dev ## Run the statistical and long tests
 	$(BIN)/python -m pytest -m slow || test $$? -eq 5
 
 test-lowest: .venv-lowest/.lowest ## Run the tests with the lowest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest $(LOWEST)
+	.venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
 lint: .venv/.dev ## Check style and formatting with ruff
 	$(BIN)/ruff check
