@@ -1,5 +1,6 @@
 """A site that does not keep to the rules: the server says which site it was and why, and goes on where it can."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,6 +19,7 @@ from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
+from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import load_tensors
 
 SITES = ("a-mallory", "north", "south")
@@ -176,6 +178,38 @@ def test_a_bad_upload_is_left_out_and_the_rest_goes_on(wire: Wire, tmp_path: Pat
     table = load_tensors(tmp_path / "server" / "model.safetensors")[0]["entities"]
     assert np.isfinite(table).all()
     assert np.abs(table).max() < 1000
+
+
+LYING = {
+    "loss beyond float": ({"loss": 10**30}, {}),
+    "loss beyond reason": ({"loss": 1e308}, {}),
+    "weight": ({"triples": 2**53 - 1}, {}),
+    "escapes": ({}, {"entities\x1b[2J": {"dtype": "F32", "shape": [0, 8], "data_offsets": [0, 0]}}),
+    "rows of nothing": ({}, {"entities": {"dtype": "F32", "shape": [2**62, 0], "data_offsets": [0, 0]}}),
+}
+
+
+@pytest.mark.parametrize(("header", "layout"), LYING.values(), ids=LYING)
+def test_an_upload_that_lies_about_its_numbers_is_left_out(
+    wire: Wire, tmp_path: Path, header: dict[str, Any], layout: dict[str, Any]
+) -> None:
+    """Each of these once ended the federation or stalled its rounds, with nobody named."""
+
+    def lie(sent: bytes) -> bytes:
+        found = decode(sent)
+        if not isinstance(found, Upload):
+            return sent
+        said = {"kind": "Upload", "round": found.round, "triples": found.triples, "loss": found.loss} | header
+        head = json.dumps({"__metadata__": {"fedkge": json.dumps(said)}, **layout}).encode()
+        head += b" " * (-len(head) % 8)
+        return len(head).to_bytes(8, "little") + head
+
+    wire.raw = lie
+    assert run(wire, tmp_path) == "finished"
+    assert notes(tmp_path).count("a-mallory was left out") == ROUNDS
+    assert notes(tmp_path).isprintable()
+    losses = [record.get("loss") for record in RunDirectory(tmp_path / "server").read_metrics()]
+    assert all(loss is None or abs(loss) < 1e6 for loss in losses)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"\xff" * 100, b'{"kind": "Upload"}', b"\x08" + b"\x00" * 7])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fedkge.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Index, average, covers, excess, misfit
 from fedkge.federation.messages import (
+    LARGEST_LOSS,
     NO_LIMIT,
     Engine,
     Evaluate,
@@ -216,8 +215,8 @@ class Server:
         ):
             if found != expected:
                 return Refusal(f"expected {what} {expected}, got {found}")
-        if reply.loss is not None and not np.isfinite(reply.loss):
-            return Refusal(f"expected a finite loss, got {reply.loss}", diverged=True)
+        if reply.loss is not None and not abs(reply.loss) <= LARGEST_LOSS:  # a number that is none is refused too
+            return Refusal(f"expected a finite loss of at most {LARGEST_LOSS:,.0f}, got {reply.loss!s:.40}", diverged=True)
         return self._judge_rows(name, reply)
 
     def _judge_rows(self, name: str, upload: Upload) -> Upload | Refusal:
