@@ -180,6 +180,25 @@ def test_a_bad_upload_is_left_out_and_the_rest_goes_on(wire: Wire, tmp_path: Pat
     assert np.abs(table).max() < 1000
 
 
+def test_a_claim_of_many_triples_does_not_take_over_the_weighted_mean(wire: Wire, tmp_path: Path) -> None:
+    """The claim is made in the greeting and kept to: no upload gives it away. What alignment saw bounds its weight."""
+    far, boast = np.float32(10), 10**12
+
+    def change(reply: Any) -> Any:
+        if isinstance(reply, Upload):
+            return replace(reply, triples=boast, rows={"entities": np.full_like(reply.rows["entities"], far)})
+        return replace(reply, triples=boast) if isinstance(reply, Greeting) else reply
+
+    wire.change = change
+    weighted = FederationFile(
+        name="study", sites=SITES, run=tmp_path / "server", training={**TERMS, "rounds": 1, "aggregation": "weighted"}
+    )
+    assert Coordinator(wire, weighted).run() == "finished"  # type: ignore[arg-type]
+    assert "a-mallory claims 1,000,000,000,000 triples" in notes(tmp_path)
+    table = load_tensors(tmp_path / "server" / "model.safetensors")[0]["entities"]
+    assert table.max() < 0.8 * far, "four parts of six at most, the honest rows being about 0"
+
+
 LYING = {
     "loss beyond float": ({"loss": 10**30}, {}),
     "loss beyond reason": ({"loss": 1e308}, {}),

@@ -145,6 +145,8 @@ class Coordinator:
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
+        for name, reason in server.doubted.items() if configuration.aggregation == "weighted" else ():
+            self._tell(f"{name} {reason}")
         self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
         if self._checkpoint.exists():
             self._memory = self._checkpoint.load(server, {})
