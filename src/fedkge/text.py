@@ -6,26 +6,28 @@ drive a terminal; an invisible one could make two names look alike. What is show
 
 from __future__ import annotations
 
+LINES = "\n\t"
+"""What a text of our own that has several lines may keep."""
 
-def printable(text: str, longest: int | None = None, *, lines: bool = False) -> str:
+
+def printable(text: str, longest: int | None = None, keep: str = "") -> str:
     """The text with every character that does not print written out as an escape, cut after `longest` characters.
 
-    `lines` keeps line breaks and tabs: for messages of our own that have several lines.
+    Characters of `keep` stay as they are.
 
     >>> printable("fever\\x1b[2J\\u202e")
     'fever\\\\x1b[2J\\\\u202e'
     >>> printable("a" * 9, longest=5)
     'aaaa…'
-    >>> printable("one\\ntwo\\x07", lines=True)
+    >>> printable("one\\ntwo\\x07", keep=LINES)
     'one\\ntwo\\\\x07'
     """
     if longest is not None and len(text) > longest:
         text = text[: longest - 1] + "…"
     if text.isprintable():
         return text
-    kept = "\n\t" if lines else ""
     shown = "".join(
-        letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode("ascii")
+        letter if letter.isprintable() or letter in keep else letter.encode("unicode_escape").decode("ascii")
         for letter in text
     )
     return shown if longest is None or len(shown) <= longest else shown[: longest - 1] + "…"

@@ -21,6 +21,7 @@ from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import load_tensors
+from tests.test_private_files import open_to_others
 
 SITES = ("a-mallory", "north", "south")
 """The hostile one comes first, where a server that trusts its first client would believe it."""
@@ -288,6 +289,9 @@ class TestJointly:
             load_tensors(path / "server" / "model.safetensors")[0]["entities"].shape for path in (tmp_path, other)
         ]
         assert shapes[0] == shapes[1], "the same rows are shared, under other pseudonyms"
+        for site in SITES:
+            assert open_to_others(tmp_path / f"run-{site}") == []
+        assert open_to_others(tmp_path / "server") == []
 
     @pytest.mark.parametrize("part", ["points", "tag", "raised_by", "origin"])
     def test_a_list_that_was_changed_stops_the_ring_and_names_a_site(

@@ -111,7 +111,6 @@ class RingSeat:
         path = self._settings.run / PSEUDONYMS
         if not path.exists():
             write_atomically(path, json.dumps(dict(party.finish(message))).encode())
-            path.chmod(0o600)
         known = _read(path, dict[str, str], {})
         if CHECK not in known:
             raise RunError(f"{path}: expected a pseudonym of the check name, got none; restore it")
