@@ -1,6 +1,5 @@
 """A site that does not keep to the rules: the server says which site it was and why, and goes on where it can."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +20,7 @@ from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import load_tensors
+from tests.deploy.every_message import joined
 from tests.test_private_files import open_to_others
 
 SITES = ("a-mallory", "north", "south")
@@ -220,9 +220,7 @@ def test_an_upload_that_lies_about_its_numbers_is_left_out(
         if not isinstance(found, Upload):
             return sent
         said = {"kind": "Upload", "round": found.round, "triples": found.triples, "loss": found.loss} | header
-        head = json.dumps({"__metadata__": {"fedkge": json.dumps(said)}, **layout}).encode()
-        head += b" " * (-len(head) % 8)
-        return len(head).to_bytes(8, "little") + head
+        return joined(said, layout)
 
     wire.raw = lie
     assert run(wire, tmp_path) == "finished"

@@ -12,57 +12,12 @@ from safetensors.numpy import save
 
 from fedkge.deploy.wire import FORMS, WireError, as_reply, as_request, decode, encode
 from fedkge.federation.messages import (
-    Accept,
-    Align,
-    Aligned,
-    Evaluate,
-    Failure,
-    Finish,
     Fit,
     Goodbye,
     Greeting,
-    Hello,
-    Invite,
-    Kept,
-    Scores,
-    Share,
-    Sharing,
     Upload,
-    Word,
 )
-
-ROWS = {"entities": np.arange(6, dtype=np.float32).reshape(2, 3)}
-PLACES = np.array([0, 2], np.int64)
-TAGS = np.arange(32, dtype=np.uint8).reshape(2, 16)
-MESSAGES: list[Any] = [
-    Invite("0.1.0", "study", {"rounds": 3, "learning-rate": 0.5, "model": "transe", "row-clip": None}, "float16"),
-    Accept("0.1.0", "ab", False),
-    Align(("a", "b"), "a", ("b",), b"points", b"tag"),
-    Aligned("a", ("b",), b"points", b"tag", "00"),
-    Hello(),
-    Greeting({"entities": ("a", "", "ßü")}, {"entities": 3}, 7, {"entities": np.zeros((3, 16), np.uint8)}),
-    Share({"entities": PLACES}, {"north": Word(PLACES, TAGS)}),
-    Sharing({"entities": 2}),
-    Fit(3, ROWS),
-    Upload(3, ROWS, 100, 0.25),
-    Upload(3, ROWS, 100, None),
-    Goodbye("its privacy budget is spent"),
-    Evaluate(ROWS, "valid"),
-    Scores(3, {"mrr": 0.5}, {"popularity": {"mrr": 0.25}}),
-    Finish(9, ROWS),
-    Kept(9),
-    Failure("north", "it could not", True),
-]
-
-
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
-        return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
-    if isinstance(one, dict):
-        return set(one) == set(other) and all(same(value, other[key]) for key, value in one.items())
-    if hasattr(one, "__slots__"):
-        return type(one) is type(other) and all(same(getattr(one, n), getattr(other, n)) for n in one.__slots__)
-    return bool(one == other)
+from tests.deploy.every_message import MESSAGES, PLACES, ROWS, TAGS, joined, same
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
@@ -164,10 +119,7 @@ def test_what_is_no_message_is_refused_with_a_reason(content: bytes, reason: str
 
 def laid_out(layout: Any, data: bytes = b"", header: Any = None) -> bytes:
     """A message with a layout made by hand."""
-    text = json.dumps({"kind": "Fit", "round": 1} if header is None else header)
-    head = json.dumps({"__metadata__": {"fedkge": text}, **layout}).encode()
-    head += b" " * (-len(head) % 8)
-    return len(head).to_bytes(8, "little") + head + data
+    return joined({"kind": "Fit", "round": 1} if header is None else header, layout, data)
 
 
 def entry(shape: Any, begin: Any = 0, end: Any = 0, dtype: str = "F32") -> dict[str, Any]:
