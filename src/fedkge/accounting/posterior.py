@@ -70,9 +70,9 @@ class GuessWorth:
             said += f", of {percent(self.unasked)} if the copy did not ask about it"
         said += "."
         if self.counts_agree is not None:
-            said += f" The counts alone make him {percent(self.counts_agree)} sure when they agree"
+            said += f" The counts alone make them {percent(self.counts_agree)} sure when they agree"
             said += f"; one answer alone is right with {percent(self.answer)}." if self.answer is not None else "."
-        return f"{said} No outcome makes him surer than {percent(self.worst)}, except with a chance of {self.delta:g}."
+        return f"{said} No outcome makes them surer than {percent(self.worst)}, except with a chance of {self.delta:g}."
 
 
 def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptive: bool = False) -> GuessWorth | None:
