@@ -75,10 +75,23 @@ def first_round(client: Client, rows: np.ndarray | None = None) -> np.ndarray:
 
 @contextmanager
 def secret(number: int) -> Iterator[None]:
-    """The operating system's random numbers are these."""
+    """The operating system's random numbers are these, and nobody makes a source of noise in another way."""
+    made: list[NoiseSource] = []
+    begin = NoiseSource.__init__
+
+    def watched(self: NoiseSource, *given: Any, **named: Any) -> None:
+        made.append(self)
+        begin(self, *given, **named)
+
+    asked: list[NoiseSource] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(NoiseSource, "secret", classmethod(lambda _: NoiseSource.research(number)))
+        patched.setattr(NoiseSource, "__init__", watched)
+        patched.setattr(
+            NoiseSource, "secret", classmethod(lambda _: asked.append(NoiseSource.research(number)) or asked[-1])
+        )
         yield
+    assert asked
+    assert made == asked
 
 
 def coins(options: dict[str, Any], seed: int, number: int) -> dict[str, list[Any]]:
