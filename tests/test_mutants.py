@@ -30,7 +30,7 @@ from fedkge.configuration import parse
 from fedkge.copies import CopyPlan, NoisyCopy, noisy_copy
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import Defence, defence_of
-from fedkge.federation.messages import Fit, Upload
+from fedkge.federation.messages import Fit, Greeting, Hello, Upload
 from fedkge.graph import Graph
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms import counts as counting
@@ -223,3 +223,25 @@ def test_a_triple_that_stands_twice_counts_once(name: str) -> None:
         releases.append({key: array.tolist() for key, array in arrays.items()})
     np.testing.assert_array_equal(*uploads)
     assert releases[0] == releases[1]
+
+
+# Size
+
+
+@pytest.mark.parametrize("name", DEFENCES)
+def test_what_is_told_does_not_follow_from_the_exact_size(name: str) -> None:
+    """Greeting, upload and promise of graphs of different sizes say the public number that was agreed on."""
+    for number in NUMBERS[:3]:
+        client = client_of(replace(GRAPH, train=GRAPH.train[:number]), DEFENCES[name])
+        assert told(client) == {5000}
+
+
+def told(client: Client) -> set[int]:
+    """Every number of triples that a client gives to others."""
+    greeting = client.handle(Hello())
+    reply = client.handle(Fit(1, {"entities": client.embedding.tables.entities.copy()}))
+    assert isinstance(greeting, Greeting)
+    assert isinstance(reply, Upload)
+    ledger = client._plan.ledger
+    assert ledger is not None
+    return {greeting.triples, reply.triples, ledger.promises["client-0"].facts["triples"]}
