@@ -46,6 +46,7 @@ def test_counts_and_answers_together_are_worth_what_all_their_coins_say(counts, 
     assert found.typical == pytest.approx(brute_force([counts / 2, counts / 2, answers]), abs=3e-4)
     assert found.unasked == pytest.approx(brute_force([counts / 2, counts / 2]), abs=3e-4)
     assert found.worst == pytest.approx(sureness(counts + answers))
+    assert found.delta == 0, "without any delta, no outcome is excepted"
     assert 0.5 <= found.unasked <= found.typical + 1e-9
     assert found.typical <= found.worst + 1e-9
 
@@ -76,6 +77,8 @@ def test_noisy_steps_have_the_total_variation_of_their_noise():
     assert found.typical == pytest.approx(norm.cdf(1 / 4), abs=1e-3)
     assert (found.unasked, found.counts_agree, found.answer) == (None, None, None)
     assert "at most" in found.words
+    assert "Up to delta (1e-05), no outcome" in found.words
+    assert found.worst == sureness(3.0)
 
 
 def test_what_a_test_may_fail_with_counts():

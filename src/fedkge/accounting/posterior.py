@@ -30,11 +30,11 @@ class GuessWorth:
     """
 
     worst: float
-    """How sure the least lucky outcome makes the adversary: e^epsilon / (1 + e^epsilon)."""
+    """How sure the least lucky outcome makes the adversary: e^epsilon / (1 + e^epsilon), up to `delta`."""
     typical: float
     """How often the best guess is right, on average over all coins of the mechanism."""
     delta: float
-    """The chance of outcomes that `worst` does not cover."""
+    """How far the laws may be from ones for which `worst` holds without exception; 0 for counts and answers alone."""
     unasked: float | None = None
     """`typical` for a triple that the copy did not ask about; None without a copy."""
     counts_agree: float | None = None
@@ -51,7 +51,7 @@ class GuessWorth:
             "counts_agree": self.counts_agree,
             "answer": self.answer,
             "worst": self.worst,
-            "not_covered": self.delta,
+            "worst_up_to_delta": self.delta,
         }
 
     @property
@@ -72,7 +72,8 @@ class GuessWorth:
         if self.counts_agree is not None:
             said += f" The counts alone make them {percent(self.counts_agree)} sure when they agree"
             said += f"; one answer alone is right with {percent(self.answer)}." if self.answer is not None else "."
-        return f"{said} No outcome makes them surer than {percent(self.worst)}, except with a chance of {self.delta:g}."
+        up_to = f"Up to delta ({self.delta:g}), no" if self.delta else "No"
+        return f"{said} {up_to} outcome makes them surer than {percent(self.worst)}."
 
 
 def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptive: bool = False) -> GuessWorth | None:
@@ -85,19 +86,30 @@ def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptiv
     counted = merged(charges)
     if not math.isfinite(epsilon) or any(isinstance(each.event, PublishedTest | PublishedGaussian) for each in counted):
         return None
-    worst = sureness(epsilon)
+    pure = [_pure_epsilon(each) for each in counted]
+    if adaptive or None in pure:
+        worst, not_pure = sureness(epsilon), delta
+    else:
+        worst, not_pure = sureness(math.fsum(each or 0.0 for each in pure)), 0.0
     if adaptive:
         return GuessWorth(worst, min(1.0, worst + delta * (1 - worst)), delta)
-    cells = math.fsum(2 * each.steps / each.event.scale for each in counted if isinstance(each.event, Geometric))
+    cells = math.fsum(_pure_epsilon(each) or 0.0 for each in counted if isinstance(each.event, Geometric))
     answers = [each.event.epsilon for each in counted if isinstance(each.event, Responses)]
     return GuessWorth(
         worst,
         chance_right(counted),
-        delta,
+        not_pure,
         unasked=chance_right([each for each in counted if not isinstance(each.event, Responses)]) if answers else None,
         counts_agree=sureness(cells) if cells else None,
         answer=sureness(max(answers)) if answers else None,
     )
+
+
+def _pure_epsilon(charge: Charge) -> float | None:
+    """The most by which any outcome of the charge changes the logarithm of the odds; None where nothing bounds it."""
+    if isinstance(charge.event, Geometric):
+        return 2 * charge.steps / charge.event.scale
+    return charge.steps * charge.event.epsilon if isinstance(charge.event, Responses) else None
 
 
 def sureness(epsilon: float) -> float:
