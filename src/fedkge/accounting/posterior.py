@@ -58,13 +58,14 @@ class GuessWorth:
     def words(self) -> str:
         """The chances in plain words.
 
-        >>> guess_worth([Charge(Geometric(2 / 2)), Charge(Responses(6.0))], epsilon=8.0, delta=1e-5).words[:76]
-        'Somebody who knows all other triples and guesses whether the client holds on'
+        >>> print(guess_worth([Charge(Geometric(2 / 2)), Charge(Responses(6.0))], epsilon=8.0, delta=1e-5).words[:71])
+        Somebody who knows all other triples and sees the whole copy guesses wh
         """
-        at_most = "" if self.answer is not None else "at most "
+        copied = self.answer is not None
         said = (
-            "Somebody who knows all other triples and guesses whether the client holds one, at even odds, is right "
-            f"with a chance of {at_most}{percent(self.typical)} (a coin: 50 %)"
+            f"Somebody who knows all other triples and sees {'the whole copy' if copied else 'every release'} guesses "
+            f"whether the client holds one. At even odds the guess is right with a chance of "
+            f"{'' if copied else 'at most '}{percent(self.typical)} (a coin: 50 %)"
         )
         if self.unasked is not None:
             said += f", of {percent(self.unasked)} if the copy did not ask about it"
