@@ -52,6 +52,16 @@ def test_sentences_about_guesses_have_its_numbers(name: str):
     assert f"from {jump[0]} at epsilon 4.9 to {jump[1]} at 5" in text
 
 
+def test_short_texts_have_its_numbers_too():
+    one, two, four, eight = (percent(worth(epsilon).typical) for epsilon in (1.0, 2.0, 4.0, 8.0))
+    officer, readme = (
+        " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        for name in ("docs/how-to/privacy-officer.md", "README.md")
+    )
+    assert f"{eight} at epsilon 8, {four} at 4, {two} at 2 and {one} at 1" in officer
+    assert f"guesses one right with {eight}, at 4 with {four}, at 1 with {one}" in readme
+
+
 def test_what_copies_of_other_graphs_held_is_what_was_measured():
     results = json.loads((ROOT / "benchmarks" / "results" / "holds.json").read_text(encoding="utf-8"))["results"]
     for each in MEASURED:
