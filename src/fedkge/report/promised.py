@@ -172,8 +172,8 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
     if not any(COPIED in promise.facts for promise in promises):
         return
     yield (
-        "Everybody who sees what a noisy copy led to can use its counts and its answers together. Read what a guess is "
-        "worth and how much the copies hold; the answers alone say too little."
+        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one triple "
+        "is worth, and how much of each graph the copies hold."
     )
     if configuration.canary_source != "likely":
         yield (
