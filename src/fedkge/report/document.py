@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from inspect import getdoc
 from typing import Any, Literal, TypeAlias
 
+from fedkge.accounting.posterior import GuessWorth
 from fedkge.audit.metrics import Estimate, RateAtFpr
 
 FORMAT = 1
@@ -54,13 +55,33 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ClientClaim:
-    """What one client was promised, and what its ledger says it has spent; None where nothing bounds it."""
+    """What one client was promised, and what its ledger says it has spent; None where nothing bounds it.
+
+    `guess` is what a guess about one of its triples is worth, at even odds; None where nothing is guaranteed.
+    """
 
     client: str
     epsilon: float | None
     delta: float
     spent: float | None
     within: bool
+    guess: GuessWorth | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCopy:
+    """How much of a client's graph its noisy copy holds, estimated from released values alone.
+
+    `true` is the number of true triples to be expected among those that the copy believes, `precision` their share of
+    these (None where nothing is believed), `share` their share of the client's public number of triples.
+    """
+
+    client: str
+    believed: int
+    true: float
+    precision: float | None
+    share: float
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +89,8 @@ class Claim:
     """The promise in full; `clients` is empty where none was made.
 
     `epsilon` is what the victim's ledger says was spent, which is what this run claims; `promised` is its budget, None
-    where spending was counted and not limited. `limit_tpr` is the most that the claim allows at `limit_fpr`.
+    where spending was counted and not limited. `limit_tpr` is the most that the claim allows at `limit_fpr`. `guessing`
+    says in words what a guess about one triple is worth, once for all clients of which the same is true.
     """
 
     mechanism: str
@@ -83,6 +105,8 @@ class Claim:
     limit_fpr: float
     limit_tpr: float
     meaning: str
+    guessing: tuple[str, ...]
+    copies: tuple[HeldCopy, ...]
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     trusted: str
