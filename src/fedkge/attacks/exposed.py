@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.attacks.targets import Design, Targets
-from fedkge.attacks.view import Adversary
+from fedkge.attacks.view import Attacker
 from fedkge.federation.storage import write_atomically
 from fedkge.graph import Vocabulary
 
@@ -35,16 +35,18 @@ def found_members(scores: Scores, members: NDArray[np.bool_], rate: float = RATE
 
 def write_exposed(
     run: Path,
-    latest: Mapping[tuple[str, Adversary], tuple[int, Scores]],
+    latest: Mapping[tuple[str, Attacker], tuple[int, Scores, Sequence[Design]]],
     targets: Mapping[Design, Targets],
     entities: Vocabulary,
     relations: Vocabulary,
 ) -> None:
-    """Keep, of each attack's last round, the members that it found; `latest` holds scores of all targets in a row."""
+    """Keep, of each attack's last round, the members that it found; `latest` holds the scores of all targets of some
+    designs in a row."""
     entries = []
-    for (attack, adversary), (number, scores) in latest.items():
+    for (attack, adversary), (number, scores, designs) in latest.items():
         first = 0
-        for design, target in targets.items():
+        for design in designs:
+            target = targets[design]
             part = np.asarray(scores[first : first + len(target)], dtype=np.float64)
             found = target.triples[found_members(part, target.members)].tolist()
             names = [(entities[head], relations[relation], entities[tail]) for head, relation, tail in found]
