@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from fedkge.attacks import ATTACKS, check, make_attack
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.exposed import write_exposed
+from fedkge.attacks.exposed import Latest, write_exposed
 from fedkge.attacks.fork import ForkedSeat
 from fedkge.attacks.inline import inline_gain
 from fedkge.attacks.lira import offline, online
 from fedkge.attacks.outcomes import RESULTS, Outcome, best_round, grouped, read_results, write_results
+from fedkge.attacks.real_targets import part_within
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.rows_changed import RowsChanged, count_changed
 from fedkge.attacks.shadow_attack import SHADOW, SHADOWS, attack_by_shadows
@@ -54,8 +55,6 @@ ACTIVE = ("cia", "cia-matched", "cia-published")
 """CIA by its three statistics; all come from the same forked rounds."""
 SHADOWED = ("lira", "lira-offline")
 """LiRA by its two statistics; both come from the same shadow runs, and only on canaries."""
-ON_ALL_NAMES: tuple[Adversary, ...] = ("server", "collusion")
-"""Who sees all of the victim's rows, and so can be asked about design R; a client knows the rows of its own names."""
 INLINE = "cia-inline"
 """CIA as it ran within the federation, if it did; what the adversary then saw is kept, so nothing runs again."""
 
@@ -162,11 +161,12 @@ def run_attacks(
         plan.auxiliary,
     )
     views = {kind: recorded_view(run, kind, plan.victim, plan.adversary, auxiliary) for kind in kinds}
-    jobs = [job for job in _jobs(plan, views) if _able(job[1], targets)]
+    askable = {kind: _askable(run, plan, kind, targets) for kind in kinds}
+    jobs = [job for job in _jobs(plan, views) if askable[job[1]]]
     outcomes: list[Outcome] = []
-    latest: dict[tuple[str, Attacker], tuple[int, Scores, Sequence[Design]]] = {}
+    latest: dict[tuple[str, Attacker], Latest] = {}
     for done, (names, kind, view) in enumerate(jobs):
-        number, able = view.rounds[-1], _able(kind, targets)
+        number, able = view.rounds[-1], askable[kind]
         progress(f"{' '.join(names)}, round {number}", done, len(jobs))
         if any((name, kind, number) not in memory for name in names):
             tell = partial(_tell, progress, f"{names[0]}, round {number}", done, len(jobs))
@@ -175,7 +175,7 @@ def run_attacks(
             memory |= {(name, kind, number): scores for name, scores in found.items()}
         for name in names:
             outcomes += _judge(name, kind, number, memory[name, kind, number], able)
-            latest[name, kind] = number, memory[name, kind, number], tuple(able)
+            latest[name, kind] = number, memory[name, kind, number], able
     if INLINE in plan.attacks:
         outcomes += _inline(run, targets)
     if any(name in SHADOWED for name in plan.attacks):
@@ -185,22 +185,28 @@ def run_attacks(
         number = max(Transcript(run.directory).rounds(), default=0) if run.directory else 0
         for name, scores in attack_by_shadows(run, targets["R"], plan.real_shadows, tell_shadows).items():
             outcomes += _judge(name, SEEN_BY[name], number, scores, {"R": targets["R"]})
-            latest[name, SEEN_BY[name]] = number, scores, ("R",)
+            latest[name, SEEN_BY[name]] = number, scores, {"R": targets["R"]}
     if not outcomes:
         raise ConfigurationError(
-            f"{', '.join(plan.attacks)}: a client knows only the names that it shares with the victim, and design R "
-            "has all of the victim's names: choose attacks of the server, or --attack shadow"
+            f"{', '.join(plan.attacks)}: a client knows only names that it shares with the victim, and hardly any real "
+            "target (design R) is among them: train with more --canaries, or choose attacks of the server"
         )
     progress("done", len(jobs), len(jobs))
     if run.directory is not None:
         write_results(run.directory, asdict(plan), outcomes, _rows_changed(run, plan))
-        write_exposed(run.directory, latest, targets, run.entities, run.relations)
+        write_exposed(run.directory, latest, run.entities, run.relations)
     return outcomes
 
 
-def _able(kind: Adversary, targets: Mapping[Design, Targets]) -> dict[Design, Targets]:
-    """The designs that an adversary can be asked about."""
-    return {design: target for design, target in targets.items() if design != "R" or kind in ON_ALL_NAMES}
+def _askable(run: Run, plan: AttackPlan, kind: Adversary, targets: Mapping[Design, Targets]) -> dict[Design, Targets]:
+    """What an adversary can be asked about: of real targets (R) a client knows only those among its own names."""
+    able = dict(targets)
+    if kind == "client" and "R" in able:
+        names = (run.tensors[f"{which}/{plan.adversary}"] for which in ("own", "relation_ids"))
+        able["R"] = part_within(able["R"], *names)
+        if min(np.bincount(able["R"].members, minlength=2)) < 2:  # of each kind: what metrics need
+            del able["R"]
+    return able
 
 
 def _tell(progress: Progress, label: str, done: int, total: int, detail: str) -> None:

@@ -8,13 +8,16 @@ triples are easy to ignore (as in C under a noisy copy). Everything else the adv
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedkge.attacks.targets import Membership, Pool, Targets, run_ids, tossed, triple_keys
+from fedkge.attacks.targets import Bits, Membership, Pool, Targets, run_ids, tossed, triple_keys
 from fedkge.errors import DataError
-from fedkge.graph import Graph, Triples, Vocabulary
+from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary
 
+Ids = NDArray[np.integer[Any]]
 MOST = 0.5
 """At most this part of the victim's triples become targets: it must have enough others to learn from."""
 
@@ -51,6 +54,28 @@ def draw_real(
         )
     drawn = random.permutation(real)[: min(count + calibration, most)]
     return tossed("R", np.ascontiguousarray(drawn), count, membership, random)
+
+
+def part_within(targets: Targets, entities: Ids, relations: Ids) -> Targets:
+    """The targets among these names: those that a client, which knows only rows of its own names, can be asked about.
+
+    >>> targets = Targets("R", np.array([[0, 0, 1], [0, 0, 2]], np.int32), np.array([True, False]))
+    >>> part_within(targets, np.array([0, 2]), np.array([0])).triples.tolist()
+    [[0, 0, 2]]
+    """
+
+    def inside(triples: Triples) -> Bits:
+        known = np.isin(triples[:, [HEAD, TAIL]], entities).all(axis=1) & np.isin(triples[:, RELATION], relations)
+        return np.asarray(known, dtype=np.bool_)
+
+    here, there = inside(targets.triples), inside(targets.calibration_triples)
+    return Targets(
+        targets.design,
+        np.ascontiguousarray(targets.triples[here]),
+        targets.members[here],
+        np.ascontiguousarray(targets.calibration_triples[there]),
+        targets.calibration_members[there],
+    )
 
 
 def without_triples(shard: Graph, triples: Triples, entities: Vocabulary, relations: Vocabulary) -> Graph:

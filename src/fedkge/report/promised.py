@@ -155,7 +155,7 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
         return
     chance = f"{'up to ' if len(answers) > 1 else ''}{100 * (1 - flip_chance(max(answers))):.4g} %"
     yield f"A noisy copy asks about likely triples, and each answer is right with a chance of {chance}."
-    if configuration.canary_source != "likely":
+    if configuration.canary_source not in ("likely", "real"):
         yield (
             "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
             "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
