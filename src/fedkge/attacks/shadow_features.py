@@ -38,6 +38,8 @@ Features = NDArray[np.float64]
 """One row per target."""
 BLOCK = 512
 """So many targets are compared with all entities at once."""
+SURPRISE = 3.0
+"""A count that is further from what is expected says no more about one triple."""
 UPLOADS, MODEL, COPY = "shadow-uploads", "shadow-model", "shadow-copy"
 SEEN_BY: dict[str, Attacker] = {UPLOADS: "server", MODEL: "recipient", COPY: "auditor"}
 """The variants of the attack, each with who could play it."""
@@ -100,7 +102,10 @@ def _log_chances(embedding: Embedding, triples: Triples, side: Side) -> Features
 
 
 def unexplained_counts(released: Released, known: Triples, triples: Triples) -> Features:
-    """For each triple's two cells the expected count by what was released, less the known triples there."""
+    """For each triple's two cells the expected count by what was released, less the known triples and half of the
+    targets there. A target's coin moves it by one half: what is beyond a few is clipped, and it counts for less in a
+    cell with many targets, whose coins add up to noise.
+    """
     profile = released.expected if isinstance(released, NoisyCopy) else Profile.of(released.profile, released.entities)
     sizes = (released.entities, released.relations)
     cells, others = (profile_cells(some.astype(np.int64), *sizes) for some in (triples, known))
@@ -109,8 +114,11 @@ def unexplained_counts(released: Released, known: Triples, triples: Triples) -> 
     for row in np.unique(rows):
         here = rows == row
         expected[here] = profile.rows[row].full(released.entities)[ends[here]]
-    explained = np.bincount(others.ravel(), minlength=2 * sizes[0] * sizes[1])
-    return np.asarray(expected - explained[cells])
+    explained, targets = (
+        np.bincount(some.ravel(), minlength=2 * sizes[0] * sizes[1])[cells] for some in (others, cells)
+    )
+    left = np.clip(expected - explained - targets / 2, -SURPRISE, SURPRISE)
+    return np.asarray(left / (1 + (targets - 1) / 4))
 
 
 def _from_uploads(run: Run, triples: Triples, known: Triples, _: Triples) -> Features:
