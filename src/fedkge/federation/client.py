@@ -397,8 +397,6 @@ class Client:
             state = _STATE.validate_json(json.dumps(facts), strict=True)
         except ValidationError as error:
             keys = ", ".join(".".join(map(str, item["loc"])) for item in error.errors())
-            raise RunError(
-                f"{self._file.path}: expected the facts of a client, got other values for {keys}"
-            ) from error
+            raise RunError(f"{self._file.path}: expected the facts of a client, got other values for {keys}") from error
         self._fill(tensors)
         self._trainer.steps, self._state = facts["steps"], state

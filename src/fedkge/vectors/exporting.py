@@ -26,6 +26,7 @@ from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
+from fedkge.private_files import FOLDER_MODE, make_private, new_file
 from fedkge.registry import look_up
 from fedkge.vectors.reading import KINDS, SINGULAR, relations_beside
 
@@ -56,7 +57,7 @@ def export_vectors(run: Run, path: Path, format: str = "safetensors", client: st
         )
     embedding = run.embedding(client or "")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         write(named, path, embedding)
     except (OSError, ValueError, SafetensorError) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -96,6 +97,7 @@ def _whole(path: Path) -> Iterator[Path]:
         raise IsADirectoryError(errno.EISDIR, "it is a folder")
     beside = path.with_name(path.name + ".partial")
     try:
+        new_file(beside)
         yield beside
         beside.replace(path)
     finally:
@@ -143,8 +145,10 @@ def _one_word(name: str) -> str:
 
 
 def _write_pykeen(named: Named, path: Path, embedding: Embedding) -> None:
-    path.mkdir(exist_ok=True)
+    path.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for kind, (names, table) in named.items():
+        new_file(path / f"{kind}.npy")
+        new_file(path / f"{SINGULAR[kind]}_to_id.tsv")
         np.save(path / f"{kind}.npy", _pykeen_layout(kind, table, embedding), allow_pickle=False)
         with (path / f"{SINGULAR[kind]}_to_id.tsv").open("w", encoding="utf-8", newline="\n") as file:
             file.write("id\tlabel\n")
