@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow
@@ -129,8 +130,12 @@ def test_an_iri_beyond_the_parsers_buffer_says_how_far_it_came(tmp_path: Path) -
 def test_triple_terms_that_would_end_the_process_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.ttl"
     path.write_bytes(b"<a:a> <p:p> " + b"<<( <a:a> <p:p> " * 200_000 + b"<a:o>" + b" )>>" * 200_000 + b" .\n")
-    with pytest.raises(DataError, match="at most 1000 triple terms within each other"):
+    said = "at most 1000 triple terms within each other"
+    older = "expected Turtle"  # pyoxigraph 0.4 does not read these; it has another form
+    with pytest.raises(DataError, match=older if version("pyoxigraph").startswith("0.4.") else said):
         load(path)
+    path.write_bytes(b"<a:a> <p:p> " + b"<< <a:a> <p:p> " * 200_000 + b"<a:o>" + b" >>" * 200_000 + b" .\n")
+    harmless(lambda: load(path))
 
 
 @pytest.mark.parametrize("count", [b"\x1d1", b"1_0", b"\xc2\xb2", b"+1", b"1 1", b"", b"\xd9\xa1"])
