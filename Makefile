@@ -1,7 +1,7 @@
 # Every target that a person calls carries a `##` comment; `make help` lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types docs bench lock clean
+.PHONY: help demo test test-slow fuzz lint types docs bench lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -37,6 +37,9 @@ test: lint types ## Lint, check the types and run the tests
 test-slow: .venv/.dev ## Run the statistical and long tests
 	$(BIN)/python -m pytest -m slow || test $$? -eq 5
 
+fuzz: .venv/.fuzz ## Fuzz the wire and every reader with atheris, SECONDS (60) for each of TARGETS (all)
+	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) $(TARGETS)
+
 lint: .venv/.dev ## Check style and formatting with ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -57,8 +60,8 @@ lock: ## Write requirements/dev.txt again with the newest versions that fit
 	rm -rf .venv-lock
 
 clean: ## Remove the environments and everything that was built
-	rm -rf .venv .venv-bench .venv-lock build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .venv-bench .venv-lock .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find $(wildcard src tests benchmarks fuzz) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.demo: pyproject.toml $(LOCK)
 	$(call environment,.venv)
@@ -70,6 +73,10 @@ clean: ## Remove the environments and everything that was built
 	$(call environment,.venv)
 	$(call install,.venv,dev)
 	@touch .venv/.demo $@
+
+.venv/.fuzz: .venv/.dev
+	$(call install,.venv,fuzz)
+	@touch $@
 
 .venv-bench/.bench: pyproject.toml $(LOCK)
 	$(call environment,.venv-bench)
