@@ -172,8 +172,8 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
     if not any(COPIED in promise.facts for promise in promises):
         return
     yield (
-        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one triple "
-        "is worth, and how much of each graph the copies hold."
+        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
+        "triple is worth, and how much of each graph the copies hold."
     )
     if configuration.canary_source != "likely":
         yield (
