@@ -69,7 +69,9 @@ class Configuration(BaseModel):
         None, ge=0, le=1, description="Share of the other clients' entities that each client also gets."
     )
     strategy: str = Field("fede", description="fede (share entities), fedr (share relations), isolated or pooled.")
-    aggregation: Literal["mean", "weighted"] = Field("mean", description="Mean over owners, or weighted by triples.")
+    aggregation: Literal["mean", "weighted"] = Field(
+        "mean", description="Mean over owners, or weighted by triples; a claim far above the others' counts in part."
+    )
     fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
     minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
     largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")

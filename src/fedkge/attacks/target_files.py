@@ -10,6 +10,7 @@ import numpy as np
 from fedkge.attacks.targets import Targets
 from fedkge.errors import DataError, FedkgeError
 from fedkge.graph import Vocabulary
+from fedkge.private_files import new_file
 
 FORMAT = "fedkge-targets-1"
 
@@ -32,6 +33,7 @@ def write_targets(path: Path, targets: Targets, entities: Vocabulary, relations:
         for (head, relation, tail), bit in zip(targets.everything.tolist(), bits, strict=True)
     ]
     beside = path.with_name(path.name + ".partial")
+    new_file(beside)
     beside.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="utf-8", newline="\n")
     beside.replace(path)
 

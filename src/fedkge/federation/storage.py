@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from fedkge.errors import RunError
+from fedkge.private_files import make_private, new_file
 
 Tensors = Mapping[str, NDArray[Any]]
 
@@ -52,6 +53,7 @@ def beside(path: Path) -> Path:
 def write_beside(path: Path, *content: bytes | memoryview) -> None:
     """Write and sync what `put_in_place` will put at `path`."""
     try:
+        new_file(beside(path))
         with beside(path).open("wb") as file:
             for part in content:
                 file.write(part)
@@ -84,11 +86,9 @@ def _unwritten(path: Path, error: OSError) -> RunError:
 
 
 def make_folder(path: Path) -> None:
-    """Make `path` and its parents, so that they too survive a power cut."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """Make `path` and its parents, for their owner only and so that they too survive a power cut."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        for folder in missing:
+        for folder in make_private(path):
             sync_folder(folder.parent)
     except OSError as error:
         raise RunError(f"{path}: cannot be made ({error.strerror or error}); choose another --out") from error

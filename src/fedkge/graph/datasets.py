@@ -23,6 +23,7 @@ from fedkge.graph.numbered import find_file
 from fedkge.graph.readers import Columns
 from fedkge.graph.streams import COMPRESSIONS, decoded_lines, text_sha256
 from fedkge.registry import look_up
+from fedkge.text import printable
 
 __all__ = ["DATASETS", "Dataset", "cache_folder", "fetch", "is_cached", "labels", "load"]
 
@@ -143,7 +144,7 @@ def _progress_bar(file: SplitFile, target: Path, visible: bool) -> Iterator[Adva
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn  # noqa: PLC0415
 
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(f"fetching {target} from {file.url}", markup=False)
+    console.print(printable(f"fetching {target} from {file.url}"), markup=False)
     bar = Progress(
         BarColumn(),
         DownloadColumn(),

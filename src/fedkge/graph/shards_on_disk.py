@@ -13,6 +13,7 @@ from fedkge.graph.folders import read_folder
 from fedkge.graph.graph import SPLITS, Graph, Triples, Vocabulary, no_triples
 from fedkge.graph.shards import Shards, client_names, summarise
 from fedkge.graph.streams import decoded_lines
+from fedkge.private_files import make_private, open_private
 
 NOTICE = "notice.txt"
 PREFIX = "client-"
@@ -40,7 +41,7 @@ def save_shards(shards: Shards, folder: Path) -> None:
         _check_writable(graph.relations)
     for name, graph in zip(client_names(len(shards)), shards, strict=True):
         target = folder / name
-        target.mkdir(parents=True)
+        make_private(target)
         entities, relations = graph.entities, graph.relations
         _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
         _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
@@ -59,7 +60,7 @@ def _check_writable(names: Vocabulary) -> None:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with open(path, "w", encoding="utf-8", newline="\n", opener=open_private) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

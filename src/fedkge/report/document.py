@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from inspect import getdoc
 from typing import Any, Literal, TypeAlias
 
 from fedkge.accounting.posterior import GuessWorth
@@ -338,7 +339,8 @@ def json_schema() -> dict[str, Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 (only for whoever asks for the schema)
 
     schema = TypeAdapter(Document).json_schema(mode="serialization")
-    for definition in (schema, *schema["$defs"].values()):
+    for name, definition in {"Document": schema, **schema["$defs"]}.items():
+        definition["description"] = getdoc(globals()[name])  # older versions of pydantic leave it out
         definition["additionalProperties"] = False
         definition["required"] = list(definition["properties"])
     schema["properties"]["format"]["const"] = FORMAT

@@ -23,6 +23,7 @@ from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
+from fedkge.private_files import FOLDER_MODE, make_private, new_file
 from fedkge.registry import look_up
 from fedkge.vectors.reading import KINDS, SINGULAR, relations_beside
 
@@ -52,7 +53,7 @@ def export_vectors(run: Run, path: Path, format: str = "safetensors", client: st
             f"choose one with --client: {', '.join(run.clients)}"
         )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         write(named, path, run.embedding(client or ""))
     except OSError as error:
         raise DataError(f"{path}: could not be written ({error.strerror or error}); choose another --out") from error
@@ -90,6 +91,7 @@ def _write_safetensors(named: Named, path: Path, _: Embedding) -> None:
     }
     if sum(len(text.encode()) for text in metadata.values()) > LARGEST_METADATA:
         raise ConfigurationError("these names are too long for a safetensors header: choose --format parquet")
+    new_file(path)
     save_file({kind: np.ascontiguousarray(table) for kind, (_, table) in named.items()}, path, metadata=metadata)
 
 
@@ -98,6 +100,7 @@ def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema = pa.schema([("kind", pa.string()), ("name", pa.string()), ("vector", pa.list_(pa.float32()))])
+    new_file(path)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for kind, (names, table) in named.items():
             offsets = np.arange(len(names) + 1, dtype=np.int64) * table.shape[1]
@@ -110,6 +113,7 @@ def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
 def _write_word2vec(named: Named, path: Path, _: Embedding) -> None:
     for kind, (names, table) in named.items():
         target = path if kind == "entities" or "entities" not in named else relations_beside(path)
+        new_file(target)
         with target.open("w", encoding="utf-8", newline="\n") as file:
             file.write(f"{len(names)} {table.shape[1]}\n")
             for name, row in zip(names, table.astype(np.float32), strict=True):
@@ -122,8 +126,10 @@ def _one_word(name: str) -> str:
 
 
 def _write_pykeen(named: Named, path: Path, embedding: Embedding) -> None:
-    path.mkdir(exist_ok=True)
+    path.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for kind, (names, table) in named.items():
+        new_file(path / f"{kind}.npy")
+        new_file(path / f"{SINGULAR[kind]}_to_id.tsv")
         np.save(path / f"{kind}.npy", _pykeen_layout(kind, table, embedding), allow_pickle=False)
         with (path / f"{SINGULAR[kind]}_to_id.tsv").open("w", encoding="utf-8", newline="\n") as file:
             file.write("id\tlabel\n")
