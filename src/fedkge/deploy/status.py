@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fedkge.errors import RunError
 from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.plain_files import read_json_object
 from fedkge.text import printable
 
 FILE = "status.json"
@@ -52,7 +54,6 @@ class Status:
 def read_status(run: Path) -> dict[str, Any]:
     """The last status; empty before the first."""
     try:
-        record = json.loads((run / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json_object(run / FILE, RunError)
+    except RunError:
         return {}
-    return record if isinstance(record, dict) else {}
