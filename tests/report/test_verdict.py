@@ -19,7 +19,7 @@ def test_the_corrected_end_is_that_of_the_corrected_level() -> None:
     random = np.random.default_rng(1)
     members = np.arange(400) < 200
     for scores in (random.normal(size=400) + members, members.astype(float)):
-        low = corrected_low(auc(scores, members), 200, 200, 0.95, 10)
+        low = corrected_low(auc(scores, members), 0.95, 10)
         assert low == pytest.approx(auc(scores, members, 0.995).low, abs=1e-12)
 
 
@@ -30,7 +30,7 @@ def test_ten_blind_attacks_cry_wolf_in_at_most_five_percent_of_runs() -> None:
     alarms = 0
     for _ in range(400):
         scores = random.normal(size=(10, 120))
-        alarms += any(corrected_low(auc(one, members), 60, 60, 0.95, 10) > 0.5 for one in scores)
+        alarms += any(corrected_low(auc(one, members), 0.95, 10) > 0.5 for one in scores)
     assert alarms <= 36
 
 
