@@ -32,12 +32,13 @@ from fedkge.audit.recorded import run_audit
 from fedkge.audit.white_box import canaries_of
 from fedkge.audit.white_box_copy import auditors_triples
 from fedkge.configuration import parse
-from fedkge.copies import CopyPlan, NoisyCopy
 from fedkge.errors import ConfigurationError
 from fedkge.federation.run import Run
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.prior import ReleasedCounts
+from fedkge.prior.released import CountPlan
 from fedkge.runs import start
 from tests.attacks.test_recorded import TINY
 
@@ -133,12 +134,13 @@ def test_counts_say_more_where_one_target_has_a_cell_for_itself() -> None:
     """Without noise: in moves a cell up by one half, out down; with four targets in a cell it is less, and shared."""
     triples = np.array([[0, 0, 5], [1, 0, 6], [2, 1, 7], [3, 1, 7], [4, 1, 7], [8, 1, 7]], np.int32)
     inside, known = triples[[0, 2, 3]], np.array([[9, 0, 5], [9, 1, 7]], np.int32)
-    plan = CopyPlan(profile_scale=0.02, epsilon=40.0)
-    copy = NoisyCopy.draw(np.concatenate([inside, known]), 10, 2, plan, NoiseSource.research(1))
-    tails = unexplained_counts(copy.without_answers(), known, triples)[:, 0]
-    np.testing.assert_allclose(tails, [0.5, -0.5, 0.0, 0.0, 0.0, 0.0], atol=0.1)
-    heads = unexplained_counts(copy.without_answers(), known, triples)[:, 1]
-    np.testing.assert_allclose(heads, [0.5, -0.5, 0.5, 0.5, -0.5, -0.5], atol=0.1)
+    plan = CountPlan(profile_scale=0.1, typed_scale=0.1, types=1)
+    counts = ReleasedCounts.draw(np.concatenate([inside, known]), 10, 2, plan, NoiseSource.research(1))
+    tails, heads = unexplained_counts(counts, known, triples).T
+    np.testing.assert_allclose(tails, [0.5, -0.5, 0.0, 0.0, 0.0, 0.0], atol=0.01)
+    np.testing.assert_allclose(heads, [0.5, -0.5, 0.5, 0.5, -0.5, -0.5], atol=0.01)
+    more = ReleasedCounts.draw(np.concatenate([triples[:3], known]), 10, 2, plan, NoiseSource.research(1))
+    np.testing.assert_allclose(unexplained_counts(more, known, triples)[2:, 0], -1 / (1 + 3 / 4), atol=0.01)
 
 
 def features_of(run: Run, variant: str, known_of: Run) -> np.ndarray:
