@@ -51,7 +51,7 @@ class Console:
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     monkeypatch.setattr(serve, "write_local", lambda *_: None)
     monkeypatch.setattr(serve, "FAILURE_SECONDS", 0.0)
-    monkeypatch.setattr(serve, "server_resources", lambda _: {})
+    monkeypatch.setattr(serve, "server_resources", lambda *_: {})
     return small_layout(tmp_path)
 
 
