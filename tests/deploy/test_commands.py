@@ -13,7 +13,7 @@ from fedkge.cli.app import app
 from fedkge.defences import DEFENCES
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
-from fedkge.deploy.request_keys import read_public_key, read_signing_key
+from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.signatures import public_key
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError, DataError, UnavailableError
@@ -105,6 +105,15 @@ def test_a_kit_from_before_requests_were_signed_says_what_to_do(tmp_path: Path) 
         code, said = call(*command)
         assert code == UnavailableError.exit_code
         assert "fedkge federation init" in said.replace("\n", " ")
+
+
+def test_a_signing_key_for_an_nvflare_that_runs_is_made_once(tmp_path: Path) -> None:
+    code, said = call("federation", "signing-key", tmp_path / "keys")
+    assert code == 0
+    assert fingerprint(public_key(read_signing_key(tmp_path / "keys"))) in said
+    before = read_public_key(tmp_path / "keys")
+    assert call("federation", "signing-key", tmp_path / "keys")[0] == ConfigurationError.exit_code
+    assert read_public_key(tmp_path / "keys") == before
 
 
 def test_check_and_init_print_the_same_fingerprint(tmp_path: Path) -> None:

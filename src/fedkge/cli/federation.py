@@ -66,6 +66,30 @@ def key(path: Annotated[Path, typer.Argument(help="The file to make.")] = Path("
     stdout().print(f"{path}: give it to the other sites, and to nobody else", markup=False, soft_wrap=True)
 
 
+@app.command("signing-key", epilog="Example: fedkge federation signing-key keys")
+@guarded
+def signing_key(folder: Annotated[Path, typer.Argument(help="A folder for both files.")] = Path()) -> None:
+    """Make the key that the server signs its requests with, for an NVFlare that runs already.
+
+    `init` does this for the kits that it makes. The secret goes to the server's start-up folder alone.
+    """
+    from fedkge.deploy.request_keys import (  # noqa: PLC0415
+        PUBLIC_FILE,
+        SIGNING_FILE,
+        create_request_keys,
+        fingerprint,
+        read_public_key,
+    )
+    from fedkge.federation.storage import make_folder  # noqa: PLC0415
+
+    make_folder(folder)
+    create_request_keys(folder, ())
+    console = stdout()
+    console.print(f"{folder / SIGNING_FILE}: for `startup` at the server alone", markup=False, soft_wrap=True)
+    console.print(f"{folder / PUBLIC_FILE}: for `startup` at every site", markup=False, soft_wrap=True)
+    console.print(f"Fingerprint: {fingerprint(read_public_key(folder))}", markup=False, soft_wrap=True)
+
+
 @app.command("try", epilog="Example: fedkge federation try --clients 3")
 @guarded
 def try_out(
