@@ -165,7 +165,7 @@ def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:
 
 def test_a_federation_file_gives_the_terms(folder: Path) -> None:
     terms = folder / "federation.toml"
-    terms.write_text('sites = ["north"]\n[training]\nrounds = 500\n', encoding="utf-8")
+    terms.write_text('sites = ["north", "south"]\n[training]\nrounds = 500\n', encoding="utf-8")
     code, text = checked(folder / "site.toml", "--terms", terms)
     assert code == 11
     assert "north: the server asks for rounds = 500, this site allows at most 100" in text

@@ -36,8 +36,9 @@ def check(
     settings = read_site(site)
     asked = proposal(read_federation(terms).configuration) if terms else settings.limits.usual
     found = preview(settings, asked)
+    server_key = _server_key(settings.kit)
     if as_json:
-        print_json(_record(found, names))
+        print_json({**_record(found, names), "requests": server_key})
         return
     rows = [
         ("promise", found.promised),
@@ -47,6 +48,7 @@ def check(
         ("entity names", found.entities.summary),
         ("relation names", found.relations.summary),
         ("key and rules", f"{found.fingerprint}: the same at all sites"),
+        ("obeys", _obeys(server_key)),
     ]
     stdout().print(grid(f"{found.site} in {found.federation}", ("", ""), rows, words=(0, 1)))
     if names:
@@ -54,6 +56,20 @@ def check(
             stdout().print(f"{printable(after)}: {', '.join(map(printable, before))}", markup=False, soft_wrap=True)
     if found.promise is None:
         say("WARNING: without a defence every row shows what this site's triples taught it.")
+
+
+def _server_key(kit: Path) -> str | None:
+    """The fingerprint of the key that the server signs its requests with, if the start-up kit is here."""
+    from fedkge.deploy.request_keys import PUBLIC_FILE, fingerprint, read_public_key  # noqa: PLC0415
+
+    startup = kit / "startup"
+    return fingerprint(read_public_key(startup)) if (startup / PUBLIC_FILE).exists() else None
+
+
+def _obeys(server_key: str | None) -> str:
+    if server_key is None:
+        return "nobody yet: the start-up kit with the server's public key is not here, or too old to have one"
+    return f"requests signed with the key {server_key}: compare it with the coordinator's by telephone"
 
 
 def _record(found: Preview, names: bool) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
 
 FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "consortium.key"
+FEWEST_SITES = 2
+"""Rows that one site alone owns stay at home, so a single site would share nothing."""
+
 BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "delta": 1e-5}
 
 
@@ -37,8 +40,10 @@ def initialise(
     """Write federation.toml (or take the one that is there), make the start-up kits, and a site.toml in each."""
     path = folder / FEDERATION
     if not path.exists():
-        if not sites:
-            raise ConfigurationError(f"{path}: no such file yet, so name the sites: --site north --site south")
+        if len(sites) < FEWEST_SITES:
+            raise ConfigurationError(
+                f"{path}: no such file yet, so name at least {FEWEST_SITES} sites: --site north --site south"
+            )
         make_folder(folder)
         write_atomically(path, federation_text(name, server, port, sites, training).encode())
     settings = read_federation(path)
