@@ -71,7 +71,11 @@ class Configuration(BaseModel):
     strategy: str = Field("fede", description="fede (share entities), fedr (share relations), isolated or pooled.")
     aggregation: Literal["mean", "weighted"] = Field("mean", description="Mean over owners, or weighted by triples.")
     fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
-    minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
+    minimum_clients: int | None = Field(
+        None,
+        ge=1,
+        description="Stop when fewer clients deliver in a round; without it 1, and a full disk stops the run at once.",
+    )
     largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")
 
     rounds: int = Field(30, ge=1, description="Communication rounds.")
@@ -196,6 +200,11 @@ class Configuration(BaseModel):
         6
         """
         return self.local_steps or self.local_epochs * -(-triples // self.batch_size)
+
+    @property
+    def least_clients(self) -> int:
+        """How many clients must deliver a valid upload in a round."""
+        return self.minimum_clients or 1
 
     @property
     def digest(self) -> str:

@@ -159,7 +159,7 @@ class Coordinator:
             configuration.seed or 0,
             configuration.aggregation == "weighted",
             configuration.fraction,
-            configuration.minimum_clients,
+            configuration.least_clients,
             configuration.largest_row_norm,
             self._settings.minimum_owners,
             self._settings.round_seconds,

@@ -140,6 +140,8 @@ class Member:
             return
         admission = prepared.complete(pseudonymise, self._directory)
         self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
+        if admission.ledger and admission.ledger.notice:
+            self._status.note(admission.ledger.notice)
         self._say("joined", self._seat, self._seat.client.round)
 
     def _align(self, request: Align) -> Aligned:

@@ -58,13 +58,8 @@ class StateFile:
         if not self.path or not self.path.exists():
             return None
         tensors, facts = load_tensors(self.path)
-        if self._ledger and _drawn(tensors, facts) and not self._counts(self._ledger, tensors, facts):
-            raise PrivacyError(
-                f"{self.path}: {self._client} has trained up to round {facts['round']}, and of this state "
-                f"{self._ledger.path or 'its privacy ledger'} knows nothing: lines are missing, so what was spent is "
-                "unknown, or the round was broken off and drawn again. Restore ledger and checkpoints from one copy; "
-                "without one, count the whole budget as spent and start a new run elsewhere"
-            )
+        if self._ledger and is_drawn(tensors, facts) and not self._counts(self._ledger, tensors, facts):
+            raise unknown_state(self.path, self._client, facts["round"], self._ledger)
         return tensors, facts
 
     def _recover(self, path: Path, ledger: Ledger) -> None:
@@ -86,7 +81,19 @@ class StateFile:
         return ledger.has_released(self._client, fingerprint(tensors, facts))
 
 
-def _drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
+def unknown_state(path: Path, client: str, round_number: int, ledger: Ledger) -> PrivacyError:
+    """The error for a state that the ledger did not release."""
+    name = ledger.path or "its privacy ledger"
+    return PrivacyError(
+        f"{path}: {client} has trained up to round {round_number}, and of this state {name} knows nothing: lines "
+        "are missing, so what was spent is unknown, or the round was broken off and drawn again. Put back the newest "
+        "ledger and checkpoints. Never put back an older ledger: it forgets what was spent since. Without the newest, "
+        "count the whole budget as spent and start a new run elsewhere"
+    )
+
+
+def is_drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
+    """Whether anything of a client's triples was drawn for this state."""
     return bool(facts["served"]) or any(name.startswith(RELEASED) for name in tensors)
 
 
