@@ -12,7 +12,7 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_lines import read_lines, sealed
-from fedkge.accounting.witness import Witness, state_folder
+from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.errors import PrivacyError
 from tests.accounting.test_ledger import ROUND, promise, steps
 from tests.machines import another_machine
@@ -138,7 +138,7 @@ def test_whatever_a_crash_comes_between_there_is_no_false_alarm_and_no_miss(path
     before = path.read_bytes()
     done = crash_after(calls, monkeypatch, Ledger.open(path), 3)
     assert done == ["_write", "remember", "_write", "remember"][:calls], "the line comes first, then its witness"
-    seen = Witness(state_folder()).recall(Ledger.read(path)._chain.run)
+    seen = Witness(witness_folder()).recall(Ledger.read(path)._chain.run)
     lines = len(path.read_bytes().splitlines())
     assert lines - 1 <= seen.lines <= lines, "behind by one line at most, and never ahead"
     for way in both(path):
@@ -167,7 +167,7 @@ def test_the_head_is_on_the_disk_before_the_ledger_returns(path, monkeypatch):
 @pytest.mark.parametrize("torn", [b"7 ab", b"7", b"\0\0\0\0", b"7 " + b"0" * 63])
 def test_a_torn_head_is_passed_over_and_the_next_is_whole(path, torn):
     run = Ledger.read(path)._chain.run
-    witness = Witness(state_folder())
+    witness = Witness(witness_folder())
     with witness.path(run).open("ab") as file:
         file.write(torn)
     assert witness.recall(run).lines == 5
@@ -177,14 +177,14 @@ def test_a_torn_head_is_passed_over_and_the_next_is_whole(path, torn):
 
 def test_a_first_head_that_was_torn_is_no_alarm(path):
     run = Ledger.read(path)._chain.run
-    Witness(state_folder()).path(run).write_bytes(b"1 abc")
+    Witness(witness_folder()).path(run).write_bytes(b"1 abc")
     assert "no witness" in Ledger.open(path).notice
     assert Ledger.open(path).notice == ""
 
 
 def test_a_damaged_witness_is_an_error_that_names_it(path):
     run = Ledger.read(path)._chain.run
-    file = Witness(state_folder()).path(run)
+    file = Witness(witness_folder()).path(run)
     file.write_bytes(b"nonsense\n")
     for way in both(path):
         with pytest.raises(PrivacyError, match=f"{file.name}: expected the heads of a privacy ledger"):
@@ -192,7 +192,7 @@ def test_a_damaged_witness_is_an_error_that_names_it(path):
 
 
 def test_witnesses_are_their_owners_alone(path):
-    folder = state_folder()
+    folder = witness_folder()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in folder.iterdir())
     assert list(folder.iterdir())
@@ -210,10 +210,10 @@ def test_a_state_folder_that_cannot_be_made_stops_before_anything_is_paid(tmp_pa
 
 def test_the_folder_is_the_users_own_unless_a_variable_names_one(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDKGE_STATE", str(tmp_path))
-    assert state_folder() == tmp_path / "ledgers"
+    assert witness_folder() == tmp_path / "ledgers"
     monkeypatch.delenv("FEDKGE_STATE")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    assert state_folder() == tmp_path / "xdg" / "fedkge" / "ledgers"
+    assert witness_folder() == tmp_path / "xdg" / "fedkge" / "ledgers"
 
 
 def test_a_ledger_of_an_early_version_is_read_and_named_by_its_next_line(path):

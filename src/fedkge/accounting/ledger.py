@@ -24,7 +24,7 @@ from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry
 from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
 from fedkge.accounting.promises import Promise, covers
-from fedkge.accounting.witness import Witness, state_folder
+from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.errors import PrivacyError
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.mechanisms.events import Charge
@@ -70,7 +70,7 @@ class Ledger:
 
         A line that a crash tore is counted as one largest round of every client, and that count is written down.
         """
-        ledger = cls(Path(path), run, Witness(state_folder()))
+        ledger = cls(Path(path), run, Witness(witness_folder()))
         if not ledger._file.exists():
             make_folder(ledger._file.parent)
             write_atomically(ledger._file, b"")
@@ -93,7 +93,7 @@ class Ledger:
         the clients' states.
         """
         for last in (False, True):  # a run that goes on meanwhile may have written, and witnessed, one more line
-            ledger = cls(Path(path), run, Witness(state_folder()))
+            ledger = cls(Path(path), run, Witness(witness_folder()))
             if not ledger._file.is_file():
                 raise PrivacyError(
                     f"{path}: expected a privacy ledger, found no such file; was the run trained privately?"

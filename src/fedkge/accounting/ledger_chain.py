@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedkge.accounting.ledger_lines import NONCE, RUN, fresh_token, is_token, sealed
-from fedkge.accounting.witness import FOLDER_VARIABLE, Head, Witness, state_folder
+from fedkge.accounting.witness import Head, Witness, witness_folder
 from fedkge.errors import PrivacyError
+from fedkge.state_folder import VARIABLE
 
 
 class Chain:
@@ -93,5 +94,5 @@ def _unwitnessed(name: str) -> str:
     return (
         f"{name}: this machine has no witness of this ledger: it was written elsewhere, or the state folder is new. "
         "A rollback to an older copy before now is not noticed here. Lines that are written from now on are witnessed "
-        f"in {state_folder()} ({FOLDER_VARIABLE} names another folder)"
+        f"in {witness_folder()} ({VARIABLE} names another folder)"
     )

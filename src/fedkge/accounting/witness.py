@@ -16,13 +16,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_state_path
-
 from fedkge.errors import PrivacyError
 from fedkge.federation.storage import sync_folder
-
-FOLDER_VARIABLE = "FEDKGE_STATE"
-"""The environment variable that names another state folder than the user's own."""
+from fedkge.state_folder import VARIABLE, state_folder
 
 _HEAD = re.compile(rb"([0-9]+) ([0-9a-f]{64})")
 
@@ -35,11 +31,13 @@ class Head:
     checksum: str
 
 
-def state_folder() -> Path:
-    """Where this user's witnesses are: below $FEDKGE_STATE, else in the state folder of the operating system."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    base = Path(chosen).expanduser() if chosen else user_state_path("fedkge", appauthor=False)
-    return base / "ledgers"
+def witness_folder() -> Path:
+    """Where this user's witnesses are.
+
+    >>> witness_folder().parent == state_folder()
+    True
+    """
+    return state_folder() / "ledgers"
 
 
 class Witness:
@@ -103,7 +101,7 @@ class Witness:
     def _unusable(path: Path, how: str, error: OSError) -> PrivacyError:
         return PrivacyError(
             f"{path}: the witness of the privacy ledger could not be {how} ({error.strerror or error}), so nothing was "
-            f"released; make its folder writable, or set {FOLDER_VARIABLE} to a lasting folder that is, then "
+            f"released; make its folder writable, or set {VARIABLE} to a lasting folder that is, then "
             "`fedkge resume`"
         )
 

@@ -81,8 +81,8 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
-    _write_model(directory, configuration, members, union)
     _write_ledger(directory, members)
+    _write_model(directory, configuration, members, union)
     _write_transcript(server, directory, members, union)
     return out
 

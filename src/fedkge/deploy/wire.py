@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
+from fedkge.accounting.ledger_lines import is_token
 from fedkge.errors import FedkgeError
 from fedkge.federation.messages import (
     Accept,
@@ -264,6 +265,10 @@ def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
+def _mark(value: Any) -> bool:
+    return value == "" or is_token(value)
+
+
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -292,6 +297,8 @@ FORMS: dict[str, _Form] = {
                 "federation": _text,
                 "terms": _scalars,
                 "numbers": lambda value: value in ("float32", "float16"),
+                "mark": _mark,
+                "releases": _count,
             },
         ),
         _Form(Accept, {"version": _text, "fingerprint": _text, "aligned": lambda value: isinstance(value, bool)}),
@@ -304,7 +311,13 @@ FORMS: dict[str, _Form] = {
         _Form(Fit, {"round": _count}, _pack_rows, _unpack_rows),
         _Form(
             Upload,
-            {"round": _count, "triples": _count, "loss": lambda value: value is None or _number(value)},
+            {
+                "round": _count,
+                "triples": _count,
+                "loss": lambda value: value is None or _number(value),
+                "mark": _mark,
+                "releases": _count,
+            },
             _pack_rows,
             _unpack_rows,
         ),
