@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.errors import PrivacyError, RunError
 from fedkge.federation.run import LAST_ROUNDS, RunDirectory
-from fedkge.federation.state_file import is_drawn, unknown_state
-from fedkge.federation.storage import PARTIAL, fingerprint, load_facts, load_tensors
+from fedkge.federation.state_file import is_drawn, load_state, unknown_state
+from fedkge.federation.storage import PARTIAL, fingerprint, load_facts
+from fedkge.result_files import Count, check_shape
 
 TENSORS = ".safetensors"
+_LAST_ROUNDS: TypeAdapter[Any] = TypeAdapter(dict[str, Count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +82,14 @@ def _states(folder: Path) -> Iterator[_Found]:
     for path in sorted([*folder.glob(f"*{TENSORS}"), *folder.glob(f"*{TENSORS}{PARTIAL}")]):
         beside = path.name.endswith(PARTIAL)
         try:
-            tensors, facts = load_tensors(path)
+            if "served" not in load_facts(path):
+                continue  # the server's file, or the best model so far
+            tensors, facts = load_state(path)
         except RunError:
             if beside or not path.exists():
                 continue  # a crash has torn it, or it was put in its place meanwhile: nothing has left with it
             raise
-        if "served" in facts and is_drawn(tensors, facts):
+        if is_drawn(tensors, facts):
             name = path.name.removesuffix(PARTIAL).removesuffix(TENSORS)
             yield _Found(path, name, facts["round"], fingerprint(tensors, facts), beside)
 
@@ -101,7 +108,9 @@ def _check_model(ledger: Ledger, directory: RunDirectory) -> None:
     """The last rounds that a model was made from are released, also where checkpoints were removed to save space."""
     if not directory.model.exists():
         return
-    for client, number in load_facts(directory.model).get(LAST_ROUNDS, {}).items():
+    last_rounds = load_facts(directory.model).get(LAST_ROUNDS, {})
+    check_shape(_LAST_ROUNDS, last_rounds, f"{directory.model}: {LAST_ROUNDS}", RunError, "restore it from a copy")
+    for client, number in last_rounds.items():
         entries = ledger.by_round(client) if client in ledger.clients else ()
         if not any(entry.released and entry.round is not None and entry.round >= number for entry in entries):
             raise PrivacyError(
