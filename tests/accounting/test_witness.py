@@ -198,6 +198,27 @@ def test_witnesses_are_their_owners_alone(path):
     assert list(folder.iterdir())
 
 
+def test_folders_that_are_made_for_them_are_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDKGE_STATE", str(tmp_path / "new" / "state"))
+    Ledger.open(tmp_path / "ledger.jsonl").promise(promise())
+    for folder in (tmp_path / "new", tmp_path / "new" / "state", tmp_path / "new" / "state" / "ledgers"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_run_that_goes_on_while_somebody_reads_is_no_alarm(path, monkeypatch):
+    """Between the reader's look at the ledger and its look at the witness a line may be written."""
+    writer, genuine, looks = Ledger.open(path), Witness.recall, []
+
+    def recall(self, run):
+        looks.append(run)
+        if len(looks) == 1:
+            spend(writer, 3)
+        return genuine(self, run)
+
+    monkeypatch.setattr(Witness, "recall", recall)
+    assert steps(Ledger.read(path), "client-0") == 30
+
+
 def test_a_state_folder_that_cannot_be_made_stops_before_anything_is_paid(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("FEDKGE_STATE", str(tmp_path / "file"))

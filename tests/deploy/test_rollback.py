@@ -118,10 +118,11 @@ def invitation(layout: Layout, **changes: object) -> Invite:
     return replace(Invite(fedkge.__version__, layout.settings.name, proposal(configuration)), **changes)
 
 
-def test_a_server_that_lies_can_only_make_a_site_refuse(layout: Layout) -> None:
+@pytest.mark.parametrize("releases", [0, 9])
+def test_a_server_that_lies_can_only_make_a_site_refuse(layout: Layout, releases: int) -> None:
     with Member(read_site(layout.sites[SITE])) as member:
         with pytest.raises(PrivacyError, match="or the server is wrong; nothing was released"):
-            member.handle(invitation(layout, mark="ab" * 16, releases=9))
+            member.handle(invitation(layout, mark="ab" * 16, releases=releases))
         assert Ledger.read(run_of(layout) / "ledger.jsonl").clients == ()
         with pytest.raises(Exception, match="before it was invited"):
             member.handle(Hello())

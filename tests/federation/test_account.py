@@ -15,6 +15,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.audit.claim import claim_of
 from fedkge.cli.app import app
 from fedkge.errors import PrivacyError, RunError
+from fedkge.federation import account
 from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import beside
@@ -180,6 +181,20 @@ def test_a_state_beside_that_a_crash_left_before_its_release_is_no_alarm(halved,
     beside(halved / "checkpoints" / "client-0.safetensors").write_bytes(b"torn")
     assert open_account(halved) is not None
     assert resume(halved, data=shards).ledger is not None
+
+
+def test_a_run_that_goes_on_while_somebody_reads_is_no_alarm(halved, shards, monkeypatch):
+    """Its states are looked at before its ledger, which knows all of them by then."""
+    genuine, gone_on = account._states, []
+
+    def states(folder):
+        if not gone_on:
+            gone_on.append(folder)
+            resume(halved, data=shards)  # looks at the states itself
+        return genuine(folder)
+
+    monkeypatch.setattr(account, "_states", states)
+    assert open_account(halved).by_round("client-0")[-1].round == 3
 
 
 def test_a_damaged_state_is_an_error_since_nothing_can_be_checked(run):

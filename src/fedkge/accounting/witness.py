@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fedkge.errors import PrivacyError
 from fedkge.federation.storage import sync_folder
+from fedkge.private_files import make_private, open_private
 from fedkge.state_folder import VARIABLE, state_folder
 
 _HEAD = re.compile(rb"([0-9]+) ([0-9a-f]{64})")
@@ -85,15 +86,14 @@ class Witness:
         """Add the head to the file of its run, and wait until it is on the disk."""
         path = self.path(run)
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = make_private(self._folder)
             new = not path.exists()
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(descriptor, "r+b") as file:
+            with open(path, "ab+", opener=open_private) as file:
                 file.write(_after_a_tear(file.fileno()) + f"{head.lines} {head.checksum}\n".encode())
                 file.flush()
                 os.fsync(file.fileno())
-            if new:
-                sync_folder(self._folder)
+            for folder in (*(each.parent for each in made), *([self._folder] if new else [])):
+                sync_folder(folder)
         except OSError as error:
             raise self._unusable(path, "written", error) from error
 
