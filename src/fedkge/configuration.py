@@ -77,7 +77,11 @@ class Configuration(BaseModel):
         "mean", description="Mean over owners, or weighted by triples; a claim far above the others' counts in part."
     )
     fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
-    minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
+    minimum_clients: int | None = Field(
+        None,
+        ge=1,
+        description="Stop when fewer clients deliver in a round; without it 1, and a full disk stops the run at once.",
+    )
     largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")
 
     rounds: int = Field(30, ge=1, description="Communication rounds.")
@@ -206,6 +210,11 @@ class Configuration(BaseModel):
         6
         """
         return self.local_steps or self.local_epochs * -(-triples // self.batch_size)
+
+    @property
+    def least_clients(self) -> int:
+        """How many clients must deliver a valid upload in a round."""
+        return self.minimum_clients or 1
 
     @property
     def digest(self) -> str:

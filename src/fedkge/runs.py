@@ -7,12 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.account import open_account
 from fedkge.federation.defence import check_defence
 from fedkge.federation.model_file import check_model
 from fedkge.federation.observer import Observer
@@ -115,7 +115,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
-    ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
+    ledger = open_account(directory.path)
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
 
 

@@ -90,24 +90,29 @@ def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
+    from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
-    if path.is_file():
-        ledger, data = Ledger.read(path), ""
-    elif (path / FILE_NAME).is_file():
-        ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
+    folder = path.parent if path.is_file() and path.name == FILE_NAME else path
+    directory, data = RunDirectory(folder), ""
+    ledger: Ledger | None
+    if folder.is_file():
+        ledger = Ledger.read(folder)  # of an overwritten run, or a copy: its checkpoints are not here
+    elif directory.exists() or directory.ledger.is_file():
         provenance = directory.read_configuration()[1] if directory.exists() else {}
         check_has_data(path, provenance)
-        data = str(provenance.get("data", ""))
-    elif RunDirectory(path).exists():
-        raise PrivacyError(
-            f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "
-            "away; train with --defence recommended --epsilon 8"
-        )
+        ledger, data = open_account(folder), str(provenance.get("data", "")) if path == folder else ""
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if not ledger.clients:
+    if ledger is None and directory.exists() and directory.read_configuration()[0].defence == "none":
+        raise PrivacyError(
+            f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
+            "--defence recommended --epsilon 8"
+        )
+    if ledger is None or not ledger.clients:
         raise PrivacyError(f"{path}: nobody has promised anything yet; the run ended before its first round")
+    if ledger.notice:
+        say(ledger.notice)
     return _Opened(path, ledger, data)
 
 

@@ -19,6 +19,7 @@ from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import PolicyError, PrivacyError
+from fedkge.federation.account import continue_account
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Invite
@@ -100,7 +101,7 @@ class Prepared:
         """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
         site = site_graph(self.canonical, pseudonymise)
         _same_as_before(self.configuration, self.raw, directory)
-        ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
+        ledger = continue_account(directory) if self.configuration.defence != "none" else None
         return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
 
 

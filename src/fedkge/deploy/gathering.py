@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
 from fedkge.configuration import Configuration
@@ -28,8 +27,9 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
+from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import Run, RunDirectory, provenance_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
 from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
@@ -81,8 +81,8 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
-    _write_model(directory, configuration, members, union)
     _write_ledger(directory, members)
+    _write_model(directory, configuration, members, union)
     _write_transcript(server, directory, members, union)
     return out
 
@@ -153,7 +153,12 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
             tensors[f"entities/{member.client}"] = table
     facts = members[0].directory.read_model()[1]
     directory.write_vocabularies(entities, relations)
-    directory.write_model(tensors, {"round": facts["round"]})
+    last = {
+        member.client: number
+        for member in members
+        for number in member.directory.read_model()[1].get(LAST_ROUNDS, {}).values()
+    }
+    directory.write_model(tensors, {"round": facts["round"], **({LAST_ROUNDS: last} if last else {})})
     graphs = [member.graph for member in members]
     run = Run(configuration, graphs, entities, relations, tensors, (), directory.path)
     directory.write_metrics(_metrics(run, facts["round"]))
@@ -178,9 +183,11 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
     """Every promise and every charge again, under the clients' names here; a torn line stays a charge."""
-    ledger = Ledger.open(directory.ledger)
+    ledger = continue_account(directory)
     for member in members:
-        found = Ledger.read(member.directory.ledger)
+        found = open_account(member.directory.path)
+        if found is None:
+            continue
         for name, promise in found.promises.items():
             ledger.promise(replace(promise, client=member.client))
             for place, entry in enumerate(found.by_round(name)):

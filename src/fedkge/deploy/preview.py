@@ -19,6 +19,7 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
+from fedkge.federation.account import open_account
 from fedkge.federation.defence import Defence, defence_of, rounded_up
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.state_file import saved_release
@@ -105,9 +106,10 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
 def _drawn(run: RunDirectory, client: str) -> Holding | None:
     """What the copy in the site's run directory holds, by what it released and the public number in its promise."""
     path = run.checkpoints / f"{client}.safetensors"
-    if not path.exists() or not run.ledger.exists():
+    ledger = open_account(run.path)
+    if ledger is None or not path.exists():
         return None
-    copy, promise = saved_release(path), Ledger.read(run.ledger).promises.get(client)
+    copy, promise = saved_release(path), ledger.promises.get(client)
     return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
 
 

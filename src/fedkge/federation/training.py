@@ -16,13 +16,14 @@ from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.evaluation import Evaluation
+from fedkge.federation.account import continue_account
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Scores, Shared
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import Run, RunDirectory, shape_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
@@ -65,7 +66,8 @@ class Federation:
         self._ledger = self._open_ledger(promises)
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
-        engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
+        allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
+        engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -84,7 +86,7 @@ class Federation:
             ledger = Ledger.in_memory()
         else:
             with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
-                ledger = Ledger.open(self._directory.ledger)
+                ledger = continue_account(self._directory)
         for promise in promises:
             ledger.promise(promise)
         return ledger
@@ -117,6 +119,8 @@ class Federation:
         alone = self._directory.locked() if self._directory else nullcontext()
         with alone, threadpool_limits(limits=1, user_api="blas"):
             self._begin()
+            if self._ledger is not None and self._ledger.notice:
+                self._observer.noticed(self._ledger.notice)
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
                 if not self._round():
@@ -242,7 +246,8 @@ class Federation:
 
     def _best_tensors(self) -> tuple[Mapping[str, NDArray[Any]], dict[str, Any]]:
         if self._memory.best_round == 0:
-            return self.tensors(), {"round": self.server.round}
+            last = {} if self._ledger is None else {LAST_ROUNDS: dict(sorted(self._memory.delivered.items()))}
+            return self.tensors(), {"round": self.server.round, **last}
         if self._directory:
             return self._directory.read_model(best=True)
         return self._best, {"round": self._memory.best_round}
@@ -317,7 +322,7 @@ def _workers(cores: int, clients: int) -> int:
 
 
 def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
-    minimum = 1 if pooled else configuration.minimum_clients
+    minimum = 1 if pooled else configuration.least_clients
     if minimum > clients:
         raise ConfigurationError(f"minimum-clients: expected at most the {clients} clients there are, got {minimum}")
     return ServerPlan(

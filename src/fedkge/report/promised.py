@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
     from fedkge.accounting.promises import Promise
 
-LEDGER = "ledger.jsonl"
 LIMIT_FPR = 0.01
 MUCH = 0.5
 """A limit above this share of the members is no comfort, and the report says so."""
@@ -38,16 +37,6 @@ def roc_limit(fpr: float, epsilon: float | None, delta: float | None) -> float:
     if epsilon is None or delta is None:
         return 1.0
     return min(1.0, math.exp(min(epsilon, 700.0)) * fpr + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr))
-
-
-def open_ledger(run: Path) -> Ledger | None:
-    """The run's ledger, to look at; None where nobody has promised anything."""
-    path = run / LEDGER
-    if not path.exists() or path.stat().st_size == 0:
-        return None
-    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (heavy, and only for defended runs)
-
-    return Ledger.read(path)
 
 
 def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration) -> Claim:
