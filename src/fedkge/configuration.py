@@ -146,7 +146,10 @@ class Configuration(BaseModel):
         1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."
     )
     public_triples: int = Field(
-        0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
+        0,
+        ge=0,
+        description="Public number of triples per client; 0 releases each client's number once, with noise, and charges"
+        " it.",
     )
     public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")

@@ -18,7 +18,7 @@ from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
-from fedkge.federation.training import Federation, promises_of
+from fedkge.federation.training import Federation, drafted
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
@@ -75,14 +75,14 @@ def start(
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
-    promises = promises_of(graphs, configuration)  # refuses an impossible budget before an old run is removed
+    draft = drafted(graphs, configuration)  # refuses an impossible budget before an old run is removed
     if directory:
         if directory.exists():
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration))
         keep_canaries(directory.path, canaries, graphs)
     disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
-    return Federation(graphs, configuration, directory, observer, vectors, disguise, promises).run()
+    return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
 
 
 def resume(

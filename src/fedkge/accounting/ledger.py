@@ -28,7 +28,7 @@ from fedkge.mechanisms.events import Charge
 
 Charges: TypeAlias = tuple[Charge, ...]
 
-__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise"]
+__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
 FILTERED = "filter"
@@ -44,11 +44,22 @@ class Entry:
     released: bool = False
 
 
+@dataclass(frozen=True)
+class Once:
+    """What a client released once, before its promise: what was paid, and the released value or its fingerprint."""
+
+    charges: Charges
+    value: Any
+
+
 @dataclass
 class _Account:
     """What one client has promised and spent, in the order of the lines."""
 
     promise: Promise
+    provisional: bool = False
+    """Something was released once, and the promise that the rest follows from is not made yet."""
+    once: dict[str, Once] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     unreleased: dict[int, int] = field(default_factory=dict)
     """Round to the place of its newest entry that was not released."""
@@ -145,14 +156,52 @@ class Ledger:
         """Write down what a client promises, before its first charge; the same promise again changes nothing."""
         with self._lock:
             account = self._accounts.get(promise.client)
-            if account is not None and account.promise == promise:
+            if account is not None and account.promise == promise and not account.provisional:
                 return
-            if account is not None:
+            if account is not None and not account.provisional:
                 raise PrivacyError(
                     f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
                     "promise holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
                 )
             self._append({"kind": "promise", **promise.record()})
+
+    def pay_once(self, promise: Promise, what: str, charges: Sequence[Charge], value: Any) -> None:
+        """Write down what a client releases once before its promise, and what comes out: one line holds both.
+
+        It is on the disk when this returns; only then may `value` be used. Broken off before, the line is not there
+        and nobody has seen the value, so another may be drawn. `promise` is provisional: what is known of the
+        promise by now (budget, delta, accountant, data). It lets every reader count the charge if the real promise
+        never follows.
+        """
+        with self._lock:
+            account = self._accounts.get(promise.client)
+            if account is not None and (not account.provisional or what in account.once):
+                raise PrivacyError(
+                    f"{self._name}: the {what} of {promise.client} was to be released after its promise, or twice; use "
+                    "what was released, or start a new run"
+                )
+            records = [charge.record() for charge in merged(charges)]
+            line = {"kind": "once", "what": what, "charges": records, "value": value, "promise": promise.record()}
+            self._append(line)
+
+    def adopt(self, draft: Ledger) -> None:
+        """Write down everything that was released once and promised in `draft`, which nobody has used yet."""
+        for client, promise in draft.promises.items():
+            for what, once in draft.once(client).items():
+                self.pay_once(replace(promise, largest_round=()), what, once.charges, once.value)
+            self.promise(promise)
+
+    def once(self, client: str) -> Mapping[str, Once]:
+        """What the client has released once before its promise; empty for one that the ledger does not know."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return dict(account.once) if account else {}
+
+    def is_promised(self, client: str) -> bool:
+        """Whether the client has made its promise, and not only released something before it."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return account is not None and not account.provisional
 
     def charge(self, client: str, round: int, charges: Sequence[Charge]) -> None:  # noqa: A002
         """Write down what a round is about to spend; it is on the disk when this returns.
@@ -163,6 +212,8 @@ class Ledger:
         spent = merged(charges)
         with self._lock:
             account = self._account(client)
+            if account.provisional:
+                raise PrivacyError(f"{self._name}: {client} has promised nothing yet; promise before charging")
             if not covers(account.promise.largest_round, spent):
                 raise PrivacyError(
                     f"{self._name}: round {round} of {client} would spend {_words(spent)}, more than the largest "
@@ -211,10 +262,13 @@ class Ledger:
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
-        return merged(charge for entry in self.by_round(client) for charge in entry.charges)
+        with self._lock:
+            account = self._account(client)
+            before = [charge for once in account.once.values() for charge in once.charges]
+            return merged((*before, *(charge for entry in account.entries for charge in entry.charges)))
 
     def by_round(self, client: str) -> tuple[Entry, ...]:
-        """The client's charges one by one, in the order they were written."""
+        """The client's rounds one by one, in the order they were charged; `once` is what it paid before them."""
         with self._lock:
             return tuple(self._account(client).entries)
 
@@ -289,12 +343,22 @@ class Ledger:
         kind = record["kind"]
         if kind == "promise":
             promise = Promise.of_record(record)
-            self._accounts[promise.client] = _Account(promise)
+            known = self._accounts.get(promise.client)
+            self._accounts[promise.client] = _Account(
+                promise, once=known.once if known else {}, entries=known.entries if known else []
+            )
+        elif kind == "once":
+            promise = Promise.of_record(record["promise"])
+            account = self._accounts.setdefault(promise.client, _Account(promise, provisional=True))
+            charges = tuple(Charge.of_record(charge) for charge in record["charges"])
+            account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":
             for account in self._accounts.values():
                 account.entries.append(Entry(None, account.promise.largest_round))
         elif kind == "charge":
             account = self._account(record["client"])
+            if account.provisional:
+                raise ValueError(f"{record['client']} has not promised")
             account.unreleased[record["round"]] = len(account.entries)
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
             account.entries.append(Entry(record["round"], charges))

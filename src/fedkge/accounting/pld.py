@@ -33,6 +33,7 @@ from fedkge.mechanisms.events import (
     SampledGaussian,
     SampledPair,
     SampledTest,
+    Size,
 )
 
 Distribution: TypeAlias = Any
@@ -127,7 +128,7 @@ def _multiplier(event: Event) -> float:
         return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
-    if isinstance(event, Geometric | Responses):
+    if isinstance(event, Geometric | Responses | Size):
         raise ConfigurationError(f"no Gaussian stands for {event}")
     return event.multiplier
 
@@ -136,6 +137,8 @@ def _span(event: Event) -> float:
     """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
     if isinstance(event, Geometric):
         return 2 / event.scale
+    if isinstance(event, Size):
+        return 1 / event.scale
     if isinstance(event, Responses):
         return event.epsilon
     noise = _multiplier(event)
@@ -146,6 +149,8 @@ def _typical_loss(charge: Charge) -> float:
     """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
     if isinstance(charge.event, Geometric):
         return charge.steps * 2 / charge.event.scale * math.tanh(0.5 / charge.event.scale)
+    if isinstance(charge.event, Size):
+        return charge.steps / charge.event.scale * math.tanh(0.5 / charge.event.scale)
     if isinstance(charge.event, Responses):
         return charge.steps * charge.event.epsilon * math.tanh(0.5 * charge.event.epsilon)
     rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
@@ -164,6 +169,10 @@ def distribution(event: Event, interval: float) -> Distribution:
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             1 / event.scale, sensitivity=1, value_discretization_interval=interval
         ).self_compose(2)
+    if isinstance(event, Size):  # one count changes by one
+        return privacy_loss_distribution.from_discrete_laplace_mechanism(
+            1 / event.scale, sensitivity=1, value_discretization_interval=interval
+        )
     if isinstance(event, Responses):  # one answer changes, as a count that changes by one
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             event.epsilon, sensitivity=1, value_discretization_interval=interval

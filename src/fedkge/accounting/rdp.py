@@ -33,6 +33,7 @@ from fedkge.mechanisms.events import (
     SampledGaussian,
     SampledPair,
     SampledTest,
+    Size,
 )
 
 Curve = NDArray[np.float64]
@@ -87,6 +88,8 @@ def curve(event: Event) -> Curve:
         return np.full(len(ORDERS), np.inf)
     if isinstance(event, Geometric):
         return np.array([2 * response_divergence(1 / event.scale, order) for order in ORDERS])
+    if isinstance(event, Size):
+        return np.array([response_divergence(1 / event.scale, order) for order in ORDERS])
     if isinstance(event, Responses):
         return np.array([response_divergence(event.epsilon, order) for order in ORDERS])
     if isinstance(event, SampledTest):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
     from fedkge.accounting.statements import Total
+    from fedkge.mechanisms.events import Charge
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,17 @@ def _curves(
 
     curves = {}
     for name, total in clients.items():
-        entries = [entry.charges for place, client in total.parts for entry in runs[place].ledger.by_round(client)]
+        entries = [charges for place, client in total.parts for charges in _by_round(runs[place].ledger, client)]
         if entries and not total.spending.budgets:
             curves[name] = epsilon_over_rounds(entries, delta, accountant, POINTS)
     return curves
+
+
+def _by_round(ledger: Ledger, client: str) -> list[tuple[Charge, ...]]:
+    """What each round cost; the first one counts what was paid before it."""
+    before = tuple(charge for once in ledger.once(client).values() for charge in once.charges)
+    first, *rest = [entry.charges for entry in ledger.by_round(client)] or [()]
+    return [(*before, *first), *rest] if before or first else []
 
 
 def _show(

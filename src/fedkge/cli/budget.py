@@ -61,7 +61,7 @@ def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
         "budget": promise.epsilon,
         "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
         "delta": promise.delta,
-        "noise": None if COPIED in promise.facts else promise.facts["noise"],
+        "noise": None if COPIED in promise.facts else promise.facts.get("noise"),
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
         "neighbours": promise.neighbours,

@@ -20,7 +20,7 @@ from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, si
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import PolicyError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
+from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import RunDirectory, provenance_of
@@ -54,7 +54,7 @@ class Admission:
         threads = options.threads or available_cores()
         plan = ClientPlan(options, options.seed or 0, self.settings.number, ("entities",), threads)
         if self.ledger is not None:
-            defence = defence_of(options, name, graph, self.ledger)
+            defence = defence_of(options, name, graph, self.ledger, self.settings.number)
             check_noise(defence, self.settings)
             plan = replace(plan, defence=defence, ledger=self.ledger)
         return Client(name, graph, plan, directory.checkpoints)
@@ -90,6 +90,7 @@ class Prepared:
     raw: Graph
     canonical: CanonicalGraph
     key: Key
+    ledger: Ledger | None
 
     @property
     def fingerprint(self) -> str:
@@ -97,11 +98,10 @@ class Prepared:
         return site_fingerprint(self.settings, self.key)
 
     def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
-        """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
+        """Put pseudonyms in place of names, and begin the run or see that it is the same."""
         site = site_graph(self.canonical, pseudonymise)
-        _same_as_before(self.configuration, self.raw, directory)
-        ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
-        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
+        _same_as_before(self.configuration, self.raw, directory, bound=True)
+        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, self.ledger)
 
 
 def site_fingerprint(settings: SiteSettings, key: Key) -> str:
@@ -110,17 +110,30 @@ def site_fingerprint(settings: SiteSettings, key: Key) -> str:
 
 
 def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:
-    """Judge an invitation and read the site's files; a PolicyError when the site does not take part."""
+    """Judge an invitation and read the site's files; a PolicyError when the site does not take part.
+
+    What is refused after the site has looked at its triples tells about them. So the size that the noise follows from
+    is released and paid for first; it stays in the ledger, without a promise, and serves the next invitation too.
+    """
     if invite.federation != settings.federation:
         raise PolicyError(
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
     raw = load(settings.graph, columns=parse_columns(settings.columns))
-    prepared = Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
-    if not directory.exists():  # on trial: a plan that is refused must leave no promise and no run behind
-        check_noise(defence_of(configuration, settings.name, prepared.canonical.graph, Ledger.in_memory()), settings)
-    return prepared
+    canonical, key = canonical_site(settings), read_key(settings.key)
+    ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
+    if ledger is not None and not ledger.is_promised(settings.name):
+        check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
+    return Prepared(settings, configuration, raw, canonical, key, ledger)
+
+
+def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
+    """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
+    undefended = directory.exists() and directory.read_configuration()[0].defence == "none"
+    promised = directory.exists() and Ledger.open(directory.ledger).is_promised(settings.name)
+    _same_as_before(configuration, raw, directory, bound=undefended or promised)
+    return Ledger.open(directory.ledger)
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
@@ -131,8 +144,8 @@ def _settled(configuration: Configuration, settings: SiteSettings, directory: Ru
     return configuration.model_copy(update={"seed": seed, "threads": settings.threads})
 
 
-def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory) -> None:
-    """A run that has begun goes on with the same terms and the same data, or not at all."""
+def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
+    """A run that has begun goes on with the same data, and once it is `bound` with the same terms, or not at all."""
     provenance = provenance_of((raw,), configuration)
     if not directory.exists():
         directory.create(configuration, provenance)
@@ -140,6 +153,9 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
     saved, known = directory.read_configuration()
     if known.get("data") != provenance["data"]:
         raise PrivacyError(f"{directory.path}: the graph was changed after the run began; restore it")
+    if not bound:
+        directory.create(configuration, provenance)
+        return
     if known.get("configuration") != configuration.identity:
         changed = sorted(
             key

@@ -173,7 +173,10 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
     for member in members:
         found = Ledger.read(member.directory.ledger)
         for name, promise in found.promises.items():
-            ledger.promise(replace(promise, client=member.client))
+            own = replace(promise, client=member.client)
+            for what, once in found.once(name).items():
+                ledger.pay_once(replace(own, largest_round=()), what, once.charges, once.value)
+            ledger.promise(own)
             for place, entry in enumerate(found.by_round(name)):
                 number = -place if entry.round is None else entry.round  # each torn line has a number of its own
                 ledger.charge(member.client, number, entry.charges)

@@ -16,12 +16,16 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.defence import defence_of, rounded_up
+from fedkge.federation.advance import assume_exact_size
+from fedkge.federation.defence import defence_of
+from fedkge.mechanisms.events import Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """Everything that a privacy officer decides about. The reports hold names: for the site only."""
+    """Everything that a privacy officer decides about. For the site only: the reports hold names, and the noise was
+    calibrated to the exact number of triples. The noisy number that a federation uses is drawn when the site joins.
+    """
 
     site: str
     federation: str
@@ -31,18 +35,26 @@ class Preview:
     fingerprint: str
     configuration: Configuration
     promise: Promise | None
+    size: Size | None
+    """How the number of triples will be released; None where it is told as it is, or public anyway."""
 
     @property
     def told(self) -> dict[str, str]:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
-        size = self.configuration.public_triples or (rounded_up(self.triples) if self.promise else self.triples)
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
         return {
-            "once": f"{self.entities.names - merged:,} pseudonyms of entities; its number of triples as {size:,}",
+            "once": f"{self.entities.names - merged:,} pseudonyms of entities; {self._size}",
             "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
         }
+
+    @property
+    def _size(self) -> str:
+        if self.size:
+            spread = self.size.deviation
+            return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
+        return f"its number of triples as {self.configuration.public_triples or self.triples:,}"
 
     @property
     def promised(self) -> str:
@@ -64,11 +76,14 @@ def _mechanism(facts: Mapping[str, Any]) -> str:
 
 
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
-    """Read the site's files, judge the terms and calibrate the noise, as at an invitation."""
+    """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
     made = canonical_site(site)
-    defence = defence_of(configuration, site.name, made.graph, Ledger.in_memory())
+    ledger = Ledger.in_memory()
+    if configuration.defence != "none":
+        assume_exact_size(configuration, site.name, made.graph, ledger)
+    defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
     return Preview(
         site.name,
@@ -79,4 +94,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         site_fingerprint(site, key),
         configuration,
         defence.promise(site.name) if defence else None,
+        next((charge.event for charge in ledger.charges(site.name) if isinstance(charge.event, Size)), None)
+        if defence
+        else None,
     )

@@ -17,7 +17,7 @@ from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
 from fedkge.defences import COPYING, FEW_TRIPLES, OF_STEPS
 from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.run import data_digest
+from fedkge.federation.advance import accountant_of, digest_of, origin, public_size
 from fedkge.graph import Graph
 from fedkge.mechanisms import PUBLISHED, SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
@@ -36,8 +36,6 @@ from fedkge.mechanisms.selection import Selection
 from fedkge.prior.released import CountPlan
 from fedkge.registry import look_up
 
-SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two digits"
-SIZE_IS_PRIVATE = "add or remove one triple"
 PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
 MOST_EPSILON = 500.0
@@ -55,11 +53,13 @@ class Defence:
 
     options: Configuration
     triples: int
-    """The public number of triples."""
+    """The number of triples that others may know: noisy and paid for, or public anyway."""
     entities: int
     noise: float
     data: str = ""
     """A digest of the client's data, by which runs on the same triples are recognised."""
+    advance: tuple[Charge, ...] = ()
+    """What was paid before the promise."""
 
     @property
     def steps(self) -> int:
@@ -157,9 +157,10 @@ class Defence:
             yield Charge(Geometric(self.counts.typed_scale))
 
     def planned(self, rounds: int) -> tuple[Charge, ...]:
-        """What so many rounds cost if the noise falls as fast as it may."""
+        """What was paid before and so many rounds cost, if the noise falls as fast as it may."""
+        numbers = range(1, rounds + 1)
         return merged(
-            charge for number in range(1, rounds + 1) for charge in self.charges(self.least_noise(number), number == 1)
+            (*self.advance, *(each for n in numbers for each in self.charges(self.least_noise(n), first=n == 1)))
         )
 
     def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:
@@ -202,7 +203,7 @@ class Defence:
             "triples": self.triples,
             **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
             **({"counts": asdict(self.counts)} if self.counts else {}),
-            "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
+            **origin(options),
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
             **({VALIDATED: options.evaluate_every} if self.schedule.adaptive else {}),
@@ -212,7 +213,6 @@ class Defence:
             options.delta,
             options.epsilon,
             accountant_of(options),
-            SIZE_IS_PRIVATE if options.public_triples else SIZE_IS_PUBLIC,
             largest_round=self.charges(last, first=True),
             facts=facts,
         )
@@ -235,53 +235,55 @@ class Defence:
         return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
 
 
-def accountant_of(options: Configuration) -> str:
-    """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.selection in PUBLISHED else options.accountant
+def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int = 0) -> Defence | None:
+    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there.
 
-
-def rounded_up(number: int) -> int:
-    """The next number of two digits and zeros: what is told about a client's size unless the user names a number.
-
-    >>> rounded_up(53_999), rounded_up(54_000), rounded_up(7)
-    (54000, 54000, 7)
+    `number` is the client's in the federation: under a research seed its noise follows from it.
     """
-    digit = int(10 ** max(0, len(str(number)) - 2))
-    return max(1, -(-number // digit) * digit)
-
-
-def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Defence | None:
-    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there."""
     if options.defence == "none":
         return None
-    size, entities = options.public_triples or rounded_up(len(shard.train)), len(shard.entities)
-    made = ledger.promises.get(client)
-    if made is not None:
+    defence = planned_defence(options, client, shard, ledger, number)
+    if not ledger.is_promised(client):
+        ledger.promise(defence.promise(client))
+    return defence
+
+
+def planned_defence(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int = 0) -> Defence:
+    """The same without the promise. The client's size is released and paid for: a refusal may depend on it."""
+    entities, advance = len(shard.entities), _advance(ledger, client)
+    if ledger.is_promised(client):
+        made = ledger.promises[client]
         fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
         options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
-        return Defence(options, size, entities, float(made.facts["noise"]), str(made.facts.get("data", "")))
+        size, noise = int(made.facts["triples"]), float(made.facts["noise"])
+        return Defence(options, size, entities, noise, str(made.facts.get("data", "")), advance)
     if options.selection in {Ptr.name, PtrPublished.name}:
         candidates(options.batch_size, entities)  # an error of its own, before anything is paid
-    noise = options.noise or _calibrated(options, size, entities)
-    own = Graph(client, shard.entities, shard.relations, shard.train)
-    defence = Defence(options, size, entities, noise, data_digest((own,))[:16])
+    size = public_size(options, client, shard, ledger, number)
+    known, advance = ledger.promises.get(client), _advance(ledger, client)
+    data = str(known.facts["data"]) if known else digest_of(client, shard)
+    noise = options.noise or _calibrated(options, size, entities, advance)
+    defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)
-    if not defence.affordable((), first):
-        cost = defence.accountant.epsilon(first, options.delta)
+    if not defence.affordable(advance, first):
+        cost = defence.accountant.epsilon(merged((*advance, *first)), options.delta)
         raise PrivacyError(
             f"{client}: one round of {defence.steps} steps with noise {defence.noise:g} costs epsilon {cost:.3g}, the "
             f"budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
         )
-    ledger.promise(defence.promise(client))
     return defence
 
 
-def _calibrated(options: Configuration, triples: int, entities: int) -> float:
+def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
+    return merged(charge for once in ledger.once(client).values() for charge in once.charges)
+
+
+def _calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
     if options.epsilon is None:
         raise _without_budget(options)
     accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
     return calibrate(
-        lambda noise: Defence(options, triples, entities, noise).planned(options.rounds),
+        lambda noise: Defence(options, triples, entities, noise, advance=advance).planned(options.rounds),
         options.epsilon,
         options.delta,
         accountant,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.federation.checkpoints import Checkpoint, Memory
@@ -50,7 +50,7 @@ class Federation:
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
         disguise: Callable[[Client], ClientLogic] = lambda client: client,
-        promises: Sequence[Promise] = (),
+        draft: Ledger | None = None,
     ) -> None:
         self.configuration = configuration
         self._directory = directory
@@ -61,7 +61,7 @@ class Federation:
         self._shards = tuple(shards)
         trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self._ledger = self._open_ledger(promises)
+        self._ledger = self._open_ledger(draft)
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
         engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
@@ -76,7 +76,8 @@ class Federation:
         elif start:
             self._begin_from(start)
 
-    def _open_ledger(self, promises: Sequence[Promise]) -> Ledger | None:
+    def _open_ledger(self, draft: Ledger | None) -> Ledger | None:
+        """The run's ledger; what `draft` holds is written there before it is used."""
         if self.configuration.defence == "none":
             return None
         if self._directory is None:
@@ -84,8 +85,8 @@ class Federation:
         else:
             with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
                 ledger = Ledger.open(self._directory.ledger)
-        for promise in promises:
-            ledger.promise(promise)
+        if draft is not None:
+            ledger.adopt(draft)
         return ledger
 
     def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
@@ -96,7 +97,7 @@ class Federation:
             own = replace(shard, elsewhere=no_triples())  # what others hold is for the final judgement
             plan = ClientPlan(self.configuration, seed, number, self._strategy.shared, threads)
             if self._ledger is not None:
-                defence = defence_of(self.configuration, name, own, self._ledger)
+                defence = defence_of(self.configuration, name, own, self._ledger, number)
                 plan = replace(plan, defence=defence, ledger=self._ledger)
             clients[name] = Client(name, own, plan, folder, self._observer.advance)
         return clients
@@ -135,9 +136,9 @@ class Federation:
     def _outlook(self) -> Outlook:
         options = self.configuration
         per_client = (
-            options.local_steps * min(options.batch_size, len(client.shard.train))
+            options.local_steps * min(options.batch_size, client.triples)
             if options.local_steps
-            else options.local_epochs * len(client.shard.train)
+            else options.local_epochs * client.triples
             for client in self.clients.values()
         )
         scorer = next(iter(self.clients.values())).embedding.scorer
@@ -286,14 +287,17 @@ class Federation:
             self._directory.write_metrics(self._memory.history)
 
 
-def promises_of(shards: Sequence[Graph], configuration: Configuration) -> tuple[Promise, ...]:
-    """What every client would promise; an error where a budget cannot be kept. Nothing is written."""
+def drafted(shards: Sequence[Graph], configuration: Configuration) -> Ledger | None:
+    """What every client releases before its promise, and its promise; an error where a budget cannot be kept.
+
+    Nothing is written: the run that follows takes over exactly these sizes and promises, and draws no others.
+    """
     if configuration.defence == "none":
-        return ()
+        return None
     ledger, trained = Ledger.in_memory(), _trained_shards(shards, configuration)
-    for name, shard in zip(client_names(len(trained)), trained, strict=True):
-        defence_of(configuration, name, shard, ledger)
-    return tuple(ledger.promises.values())
+    for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
+        defence_of(configuration, name, shard, ledger, number)
+    return ledger
 
 
 def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:

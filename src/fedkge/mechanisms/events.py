@@ -6,6 +6,7 @@ float32), which `Charge` and the events see to themselves. Neighbours differ by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
@@ -44,6 +45,24 @@ class Geometric(_Numbers):
     """
 
     scale: float
+
+
+@dataclass(frozen=True)
+class Size(_Numbers):
+    """The number of triples with two-sided geometric noise of `scale`: a triple changes it by one
+    (docs/proofs/size.md).
+    """
+
+    scale: float
+
+    @property
+    def deviation(self) -> float:
+        """The noise's standard deviation.
+
+        >>> round(Size(20).deviation, 1)
+        28.3
+        """
+        return float(1 / (2**0.5 * math.sinh(0.5 / self.scale)))
 
 
 @dataclass(frozen=True)
@@ -128,11 +147,20 @@ class PublishedGaussian(_Numbers):
 
 
 Event: TypeAlias = (
-    Gaussian | Geometric | Responses | SampledGaussian | SampledPair | SampledTest | PublishedTest | PublishedGaussian
+    Gaussian
+    | Geometric
+    | Size
+    | Responses
+    | SampledGaussian
+    | SampledPair
+    | SampledTest
+    | PublishedTest
+    | PublishedGaussian
 )
 EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "geometric": Geometric,
+    "size": Size,
     "responses": Responses,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,

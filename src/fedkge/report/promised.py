@@ -187,9 +187,10 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
+    before = [charge for once in ledger.once(name).values() for charge in once.charges]
     rounds, spent = [], []
     for place in _places(len(entries)):
-        charges = merged(charge for _, entry in entries[: place + 1] for charge in entry.charges)
+        charges = merged((*before, *(charge for _, entry in entries[: place + 1] for charge in entry.charges)))
         filtered = promise.facts.get("filter") and promise.epsilon is not None
         value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
         if value is not None and math.isfinite(value):

@@ -117,9 +117,9 @@ def trusted(configuration: Configuration, promised: bool) -> str:
 
 def not_covered(configuration: Configuration) -> tuple[str, ...]:
     """What the promise says nothing about."""
-    if configuration.public_triples or configuration.defence == "none":
+    if not configuration.public_triples:
         return NOT_COVERED
-    return ("The number of a client's training triples to two digits, which this run treats as public.", *NOT_COVERED)
+    return ("The number of a client's training triples, which this run treats as public.", *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:
