@@ -98,7 +98,13 @@ class Configuration(BaseModel):
     epsilon: float | None = Field(
         None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the budget does not cover, as in (epsilon, delta).")
+    delta: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Delta of (epsilon, delta); without it the smaller of 1e-5 and 1/(10 n), n the public size.",
+    )
+    allow_large_delta: bool = Field(False, description="Accept a delta of 1/n or more, which may publish a triple.")
     noise: float | None = Field(
         None, gt=0, description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds."
     )

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def warn(configuration: Configuration) -> None:
-    """Say loudly what makes a defence worth nothing."""
+    """Say loudly what makes a defence worth nothing, or little."""
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
+
+    if warning := large_epsilon(configuration.epsilon):
+        say(f"WARNING: {warning}")
     if configuration.noise_seed is not None:
         say(
             f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "

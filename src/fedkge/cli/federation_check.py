@@ -27,6 +27,7 @@ def check(
 
     Terms that the site refuses are an error (exit code 11) that says what the site allows.
     """
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (slow to import)
     from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415 (slow to import)
     from fedkge.deploy.policy import proposal  # noqa: PLC0415
     from fedkge.deploy.preview import preview  # noqa: PLC0415
@@ -49,6 +50,8 @@ def check(
     if names:
         for after, before in found.entities.collisions.items():
             stdout().print(f"{printable(after)}: {', '.join(map(printable, before))}", markup=False, soft_wrap=True)
+    if warning := large_epsilon(found.configuration.epsilon):
+        say(f"WARNING: {warning}")
     if found.promise is None:
         say("WARNING: without a defence every row shows what this site's triples taught it.")
 

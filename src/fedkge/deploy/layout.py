@@ -19,7 +19,7 @@ from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
 
 FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "consortium.key"
-BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "delta": 1e-5}
+BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ SITE_DECIDES = frozenset(
         "defence",
         "epsilon",
         "delta",
+        "allow_large_delta",
         *OF_STEPS,
         "public_triples",
         "accountant",

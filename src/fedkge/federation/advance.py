@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedkge.accounting.deltas import USUAL_DELTA
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.federation.run import data_digest
@@ -62,7 +63,7 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
 def provisional(options: Configuration, client: str, shard: Graph) -> Promise:
     """What is known of a client's promise before anything is released."""
     facts = {"data": digest_of(client, shard), "defence": options.defence, **origin(options)}
-    return Promise(client, options.delta, options.epsilon, accountant_of(options), facts=facts)
+    return Promise(client, options.delta or USUAL_DELTA, options.epsilon, accountant_of(options), facts=facts)
 
 
 def digest_of(client: str, shard: Graph) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.calibration import calibrate
+from fedkge.accounting.deltas import chosen_delta
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
@@ -60,6 +61,11 @@ class Defence:
     """A digest of the client's data, by which runs on the same triples are recognised."""
     advance: tuple[Charge, ...] = ()
     """What was paid before the promise."""
+
+    @property
+    def delta(self) -> float:
+        """The user's, or what the public size allows."""
+        return chosen_delta(self.options.delta, self.triples, self.options.allow_large_delta)
 
     @property
     def steps(self) -> int:
@@ -181,7 +187,7 @@ class Defence:
 
     def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
         """Whether the budget allows these charges after what was spent."""
-        epsilon, delta = self.options.epsilon, self.options.delta
+        epsilon, delta = self.options.epsilon, self.delta
         if epsilon is None or not charges:
             return True
         if self.schedule.adaptive:
@@ -189,7 +195,7 @@ class Defence:
         return self.accountant.epsilon(merged((*spent, *charges)), delta) <= epsilon
 
     def _filter(self, epsilon: float) -> RenyiFilter:
-        return RenyiFilter(epsilon, self.options.delta, self.planned(self.options.rounds))
+        return RenyiFilter(epsilon, self.delta, self.planned(self.options.rounds))
 
     def promise(self, client: str) -> Promise:
         """What the client promises before it spends anything."""
@@ -210,7 +216,7 @@ class Defence:
         }
         return Promise(
             client,
-            options.delta,
+            self.delta,
             options.epsilon,
             accountant_of(options),
             largest_round=self.charges(last, first=True),
@@ -255,6 +261,7 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
         made = ledger.promises[client]
         fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
         options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
+        options = options.model_copy(update={"delta": made.delta, "allow_large_delta": True})
         size, noise = int(made.facts["triples"]), float(made.facts["noise"])
         return Defence(options, size, entities, noise, str(made.facts.get("data", "")), advance)
     if options.selection in {Ptr.name, PtrPublished.name}:
@@ -266,7 +273,7 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
     defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable(advance, first):
-        cost = defence.accountant.epsilon(merged((*advance, *first)), options.delta)
+        cost = defence.accountant.epsilon(merged((*advance, *first)), defence.delta)
         raise PrivacyError(
             f"{client}: one round of {defence.steps} steps with noise {defence.noise:g} costs epsilon {cost:.3g}, the "
             f"budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
@@ -279,13 +286,14 @@ def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
 
 
 def _calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
+    """The least noise that keeps the budget, of which some is paid already."""
     if options.epsilon is None:
         raise _without_budget(options)
     accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
     return calibrate(
         lambda noise: Defence(options, triples, entities, noise, advance=advance).planned(options.rounds),
         options.epsilon,
-        options.delta,
+        chosen_delta(options.delta, triples, options.allow_large_delta),
         accountant,
     )
 
@@ -324,6 +332,7 @@ def check_defence(options: Configuration) -> None:
     if options.epsilon is None and (options.noise is None or options.copy_share):
         raise _without_budget(options)
     look_up(SELECTIONS, options.selection, "selection")
+    chosen_delta(options.delta, options.public_triples, options.allow_large_delta)
     for wrong, reason in (
         (options.patience, "patience stops by private validation triples: set patience to 0"),
         (options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"),

@@ -164,8 +164,9 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
-    found = []
+    found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:

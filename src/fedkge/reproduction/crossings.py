@@ -37,8 +37,7 @@ def charges_until(defence: Defence, rounds: int) -> tuple[Charge, ...]:
 def epsilon_after(defences: Sequence[Defence], rounds: int, accountant: Accountant) -> float:
     """The largest epsilon of any client after so many rounds."""
     return max(
-        accountant.epsilon(charges_until(defence, rounds), defence.options.delta) if rounds else 0.0
-        for defence in defences
+        accountant.epsilon(charges_until(defence, rounds), defence.delta) if rounds else 0.0 for defence in defences
     )
 
 
