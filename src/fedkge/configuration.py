@@ -157,6 +157,13 @@ class Configuration(BaseModel):
         description="Public number of triples per client; 0 releases each client's number once, with noise, and charges"
         " it.",
     )
+    names: Literal["from-triples", "listed", "threshold"] = Field(
+        "from-triples",
+        description="Entity names: those of the triples, a list that no triple decides, or those that enough mention.",
+    )
+    names_share: float = Field(
+        0.25, gt=0, lt=1, description="Names `threshold`: share of epsilon that pays for the release of names."
+    )
     public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
     noise_seed: int | None = Field(

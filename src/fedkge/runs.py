@@ -14,6 +14,7 @@ from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.defence import check_defence
+from fedkge.federation.name_release import FOLDER, NameFiles, kept_names
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
@@ -23,6 +24,7 @@ from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
 from fedkge.graph.readers import parse_columns
+from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
@@ -196,4 +198,19 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
             f"{directory.path}: the run was trained on data {expected[:16]}, but {configuration.data!r} is now "
             f"{found[:16]}; restore the data, or start a new run"
         )
-    return configuration, graphs, canaries
+    return configuration, _with_kept_names(directory, configuration, graphs), canaries
+
+
+def _with_kept_names(
+    directory: RunDirectory, configuration: Configuration, graphs: tuple[Graph, ...]
+) -> tuple[Graph, ...]:
+    """The graphs without the names that stayed at home, where names were released by a threshold."""
+    if configuration.names != "threshold":
+        return graphs
+    ledger, files = Ledger.read(directory.ledger), NameFiles(directory.path / FOLDER)
+    owners = ledger.clients if len(graphs) == 1 and len(ledger.clients) == 1 else client_names(len(graphs))
+    made = []
+    for owner, client, graph in zip(owners, client_names(len(graphs)), graphs, strict=True):
+        names = kept_names(ledger, owner, files, client)  # a site's ledger knows it by its own name
+        made.append(graph if names is None else restricted(graph, names))
+    return tuple(made)

@@ -77,6 +77,7 @@ def settings(folder: Path, **more: Any) -> SiteSettings:
         (folder / "graph.tsv").write_text("".join(triples), encoding="utf-8")
         create_key(folder / "consortium.key")
     least = {"name": "north", "federation": "study", "graph": "graph.tsv", "threads": 1, "limits": {"rounds": 6}}
+    least |= {"entities": "from-triples"}
     return parse_site({**least, "privacy": {"defence": "dpsgd", "epsilon": 8, "noise": 4}, **more}, folder=folder)
 
 

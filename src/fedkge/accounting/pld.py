@@ -27,6 +27,7 @@ from fedkge.mechanisms.events import (
     Event,
     Gaussian,
     Geometric,
+    Names,
     PublishedGaussian,
     PublishedTest,
     Responses,
@@ -90,12 +91,14 @@ class PLDAccountant:
 
 
 def _simplified(charges: Sequence[Charge]) -> tuple[Charge, ...]:
-    """The same cost in fewer events: a pair is one Gaussian, and all unsampled Gaussians are one."""
+    """The same cost in fewer events: a pair is one Gaussian, all unsampled Gaussians are one, names are counts."""
     precision, rest = 0.0, []
     for charge in merged(charges):
         event = charge.event
         if isinstance(event, SampledPair):
             event = SampledGaussian(event.rate, event.multiplier)
+        if isinstance(event, Names):  # two counts, and a part of delta that is counted as a failure
+            event = Geometric(event.scale)
         if isinstance(event, Gaussian) or (isinstance(event, SampledGaussian) and event.rate == 1):
             precision += charge.steps / event.multiplier**2
         else:
@@ -128,7 +131,7 @@ def _multiplier(event: Event) -> float:
         return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
-    if isinstance(event, Geometric | Responses | Size):
+    if isinstance(event, Geometric | Responses | Size | Names):
         raise ConfigurationError(f"no Gaussian stands for {event}")
     return event.multiplier
 

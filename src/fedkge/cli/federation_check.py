@@ -25,6 +25,8 @@ def check(
 ) -> None:
     """Say what this site would promise and send: read its files, judge the terms, calibrate the noise, send nothing.
 
+    For this site only: what it prints is computed from the exact triples. Nothing is drawn and nothing is charged.
+
     Terms that the site refuses are an error (exit code 11) that says what the site allows.
     """
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (slow to import)
@@ -42,6 +44,7 @@ def check(
     rows = [
         ("promise", found.promised),
         *((f"leaves {when}", what) for when, what in found.told.items()),
+        ("names come", found.names_follow),
         ("entity names", found.entities.summary),
         ("relation names", found.relations.summary),
         ("key and rules", f"{found.fingerprint}: the same at all sites"),
@@ -63,6 +66,8 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
         "federation": found.federation,
         "promised": found.promised,
         "leaves": found.told,
+        "names_come": found.names_follow,
+        "sole_mentions": found.sole_mentions,
         "fingerprint": found.fingerprint,
         "names": {
             kind: {"names": report.names, "changed": report.changed, "collisions": len(report.collisions)}

@@ -22,13 +22,18 @@ from fedkge.errors import PolicyError, PrivacyError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
+from fedkge.federation.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import RunDirectory, provenance_of
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.readers import parse_columns
+from fedkge.graph.restricted import restricted
 from fedkge.machine import available_cores
+
+OWN = "client-0"
+"""As the site is called in its own run directory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +93,8 @@ class Prepared:
     settings: SiteSettings
     configuration: Configuration
     raw: Graph
+    released: Graph
+    """The raw graph without names that stay at home."""
     canonical: CanonicalGraph
     key: Key
     ledger: Ledger | None
@@ -101,7 +108,9 @@ class Prepared:
         """Put pseudonyms in place of names, and begin the run or see that it is the same."""
         site = site_graph(self.canonical, pseudonymise)
         _same_as_before(self.configuration, self.raw, directory, bound=True)
-        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, self.ledger)
+        return Admission(
+            self.settings, self.configuration, self.released, site, self.key, self.fingerprint, self.ledger
+        )
 
 
 def site_fingerprint(settings: SiteSettings, key: Key) -> str:
@@ -123,9 +132,34 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
     raw = load(settings.graph, columns=parse_columns(settings.columns))
     canonical, key = canonical_site(settings), read_key(settings.key)
     ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
+    released = raw
+    if ledger is not None and configuration.names == "threshold":
+        canonical, released = released_site(configuration, settings, raw, canonical, ledger, directory)
     if ledger is not None and not ledger.is_promised(settings.name):
         check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
-    return Prepared(settings, configuration, raw, canonical, key, ledger)
+    return Prepared(settings, configuration, raw, released, canonical, key, ledger)
+
+
+def released_site(
+    configuration: Configuration,
+    settings: SiteSettings,
+    raw: Graph,
+    canonical: CanonicalGraph,
+    ledger: Ledger,
+    directory: RunDirectory,
+) -> tuple[CanonicalGraph, Graph]:
+    """The site's graph with the names that it releases, under canonical names and as its file has them.
+
+    Only these names get pseudonyms; the others, and every triple that mentions one, stay at home.
+    """
+    spelled = canonical_names(raw.entities.names, settings.names.rules, "entity")[0]
+    originals = dict(zip(raw.entities, spelled, strict=True))
+    files = NameFiles(directory.path / FOLDER)
+    graph = with_released_names(
+        configuration, settings.name, canonical.graph, ledger, files, settings.number, OWN, originals
+    )
+    names = kept_names(ledger, settings.name, files, OWN)
+    return replace(canonical, graph=graph), raw if names is None else restricted(raw, names)
 
 
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:

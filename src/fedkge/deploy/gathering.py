@@ -20,6 +20,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
 from fedkge.configuration import Configuration
+from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -36,6 +37,8 @@ from fedkge.federation.storage import load_tensors, make_folder, write_atomicall
 from fedkge.federation.transcript import Transcript
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.datasets import load
+from fedkge.graph.readers import parse_columns
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
@@ -94,8 +97,12 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
         pseudonymise = pseudonyms_of(site, read_key(site.key))
         if pseudonymise is None:
             raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
-        aligned = site_graph(canonical_site(site), pseudonymise).aligned
-        found.append(_Site(site.name, client, site, _named(aligned, client), RunDirectory(site.run)))
+        directory, canonical = RunDirectory(site.run), canonical_site(site)
+        if site.names_are == "threshold":
+            raw, options = load(site.graph, columns=parse_columns(site.columns)), directory.read_configuration()[0]
+            canonical, _ = released_site(options, site, raw, canonical, Ledger.read(directory.ledger), directory)
+        aligned = site_graph(canonical, pseudonymise).aligned
+        found.append(_Site(site.name, client, site, _named(aligned, client), directory))
     return found
 
 
@@ -123,6 +130,7 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
         count = json.loads(canaries.read_text(encoding="utf-8").split("\n", 1)[0])["targets"]
         coins = {"canaries": count, "canary_coins": "independent"}
     options = {"data": str((out / GRAPHS).resolve()), "columns": "", "clients": len(members), **kept, **coins}
+    options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
     return first.model_copy(update=options)
 
 

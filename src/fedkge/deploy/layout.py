@@ -80,6 +80,7 @@ def lay_out(
     for number, name in enumerate(names):
         files[name] = settings.kits / name / SITE
         more = {"number": number, **(site or {})}
+        entities = str(more.pop("entities", "from-triples"))
         content = site_text(
             name,
             settings.name,
@@ -88,6 +89,7 @@ def lay_out(
             graph=str(Path("..", "..", SHARDS, name)),
             key=str(Path("..", "..", KEY)),
             owners=owners,
+            entities=entities,
             more=more,
         )
         files[name].write_text(content, encoding="utf-8")

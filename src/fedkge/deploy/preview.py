@@ -16,9 +16,12 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.advance import assume_exact_size
+from fedkge.federation.advance import NAMES, assume_exact_size, provisional, public_size
 from fedkge.federation.defence import defence_of
-from fedkge.mechanisms.events import Size
+from fedkge.federation.name_release import event_of
+from fedkge.graph import HEAD, TAIL, Graph
+from fedkge.graph.restricted import mentions, sole_mentions
+from fedkge.mechanisms.events import Charge, Names, Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +38,12 @@ class Preview:
     fingerprint: str
     configuration: Configuration
     promise: Promise | None
-    size: Size | None
-    """How the number of triples will be released; None where it is told as it is, or public anyway."""
+    paid: tuple[Charge, ...]
+    """What is released once before the promise: the size, perhaps the names."""
+    sole_mentions: int
+    """Training triples that are the only mention of an entity."""
+    staying: tuple[int, int]
+    """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -45,15 +52,34 @@ class Preview:
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
         return {
-            "once": f"{self.entities.names - merged:,} pseudonyms of entities; {self._size}",
+            "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
             "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
         }
 
+    def _pseudonyms(self, names: int) -> str:
+        for charge in self.paid:
+            if isinstance(charge.event, Names):
+                least = f"names that at least {charge.event.threshold:g} triples mention, with noise"
+                return f"pseudonyms of {least} (about {names - self.staying[0]:,} of {names:,} entities)"
+        return f"{names:,} pseudonyms of entities"
+
+    @property
+    def names_follow(self) -> str:
+        """What names give away about triples, for the site only."""
+        share = 100 * self.sole_mentions / max(1, self.triples)
+        alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
+        if self.configuration.names == "listed":
+            return "from a list: they tell nothing about triples, if the list was made without looking at them"
+        if self.configuration.names == "threshold":
+            return f"by a threshold, paid for: about {self.staying[1]:,} triples stay out of everything; {alone}"
+        return f"from triples: {alone}, and such triples are NOT protected"
+
     @property
     def _size(self) -> str:
-        if self.size:
-            spread = self.size.deviation
-            return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
+        for charge in self.paid:
+            if isinstance(charge.event, Size):
+                spread = charge.event.deviation
+                return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
         return f"its number of triples as {self.configuration.public_triples or self.triples:,}"
 
     @property
@@ -75,14 +101,24 @@ def _mechanism(facts: Mapping[str, Any]) -> str:
     return f"noise {facts['noise']:.4g}, clip {facts['clip']:g}"
 
 
+def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
+    """Charge the names without drawing any; how many names, and triples with them, do not reach the threshold."""
+    event = event_of(configuration, public_size(configuration, client, graph, ledger, number=0))
+    ledger.pay_once(provisional(configuration, client, graph), NAMES, (Charge(event),), "")
+    below = mentions(graph.train, len(graph.entities)) < event.threshold
+    return int(below.sum()), int(below[graph.train[:, [HEAD, TAIL]]].any(axis=1).sum())
+
+
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
     made = canonical_site(site)
-    ledger = Ledger.in_memory()
+    ledger, staying = Ledger.in_memory(), (0, 0)
     if configuration.defence != "none":
         assume_exact_size(configuration, site.name, made.graph, ledger)
+        if configuration.names == "threshold":
+            staying = _assume_names(configuration, site.name, made.graph, ledger)
     defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
     return Preview(
@@ -94,7 +130,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         site_fingerprint(site, key),
         configuration,
         defence.promise(site.name) if defence else None,
-        next((charge.event for charge in ledger.charges(site.name) if isinstance(charge.event, Size)), None)
-        if defence
-        else None,
+        ledger.charges(site.name) if defence else (),
+        sole_mentions(made.graph),
+        staying,
     )

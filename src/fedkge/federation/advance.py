@@ -1,4 +1,4 @@
-"""What a client releases once, before its promise: how many triples it has. Paid in the ledger before it is used.
+"""What a client releases once, before its promise: above all its number of triples. Paid before it is used.
 
 The order is: draw in memory, write one line that holds the charge and the value, sync it, use the value. Killed before
 the line is on the disk, nothing of the draw is left and nobody has seen it, so a new draw costs nothing more. Killed
@@ -19,8 +19,8 @@ from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.size import noisy_size, size_event
 
-SIZE = "size"
-STREAMS = {SIZE: 1}
+SIZE, NAMES = "size", "names"
+STREAMS = {SIZE: 1, NAMES: 2}
 """Under a research seed each release has a stream of its own, apart from those of rounds, which have shorter keys."""
 
 

@@ -115,6 +115,12 @@ class Defence:
         return float(self.noise / self.options.selection_share**0.5)
 
     @property
+    def _shared_out(self) -> float:
+        """The epsilon that shares are parts of: what names leave."""
+        options = self.options
+        return (options.epsilon or 0.0) * (1 - options.names_share if options.names == "threshold" else 1)
+
+    @property
     def counts(self) -> CountPlan | None:
         """How the client counts once, before its first step; None if it does not.
 
@@ -124,7 +130,7 @@ class Defence:
         options = self.options
         if not options.count_share or options.epsilon is None or options.strategy == "pooled" or options.copy_share:
             return None
-        paid = options.count_share * options.epsilon
+        paid = options.count_share * self._shared_out
         return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
 
     @property
@@ -140,7 +146,7 @@ class Defence:
         shares = options.count_share, options.copy_share
         if options.sparse_share and self.triples < FEW_TRIPLES * self.entities:
             shares = options.sparse_share, 1 - options.sparse_share
-        counts, answers = (share * options.epsilon / self.noise for share in shares)
+        counts, answers = (share * self._shared_out / self.noise for share in shares)
         return CopyPlan(2 / counts, answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
@@ -209,6 +215,7 @@ class Defence:
             "triples": self.triples,
             **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
             **({"counts": asdict(self.counts)} if self.counts else {}),
+            "names": options.names,
             **origin(options),
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
@@ -321,6 +328,16 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     yield options.strategy == "pooled", f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}"
 
 
+def _against_thresholds(options: Configuration) -> Iterator[tuple[object, str]]:
+    """What does not go with names that are released by a threshold, and why."""
+    if options.names != "threshold":
+        return
+    yield options.epsilon is None, "names by a threshold are paid with a share of the budget: name --epsilon"
+    yield options.strategy == "pooled", "a pooled graph is nobody's to release names of: choose another strategy"
+    yield options.canaries, "canaries take their names from triples: set names to from-triples, or canaries to 0"
+    yield options.selection in PUBLISHED, "the paper's formulas do not know names: set names to from-triples"
+
+
 def check_defence(options: Configuration) -> None:
     """Refuse options that would make a promise untrue, before anything is read or written."""
     if options.defence == "none":
@@ -328,6 +345,8 @@ def check_defence(options: Configuration) -> None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
         if options.copy_share or options.count_share or options.sparse_share:
             raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
+        if options.names == "threshold":
+            raise PrivacyError("names by a threshold are paid from a budget, and there is none: name --epsilon")
         return
     if options.epsilon is None and (options.noise is None or options.copy_share):
         raise _without_budget(options)
@@ -350,6 +369,7 @@ def check_defence(options: Configuration) -> None:
             "regularisation of positive triples is not clipped: set regularisation to 0",
         ),
         *_against_copies(options),
+        *_against_thresholds(options),
         (
             options.private_negatives == "inside" and not SELECTIONS[options.selection].releases_all,
             f"negatives inside the gradient touch rows that {options.selection} would not noise: "

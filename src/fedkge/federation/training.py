@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Scores, Shared
+from fedkge.federation.name_release import FOLDER, NameFiles, with_released_names
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.run import Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
@@ -50,7 +51,7 @@ class Federation:
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
         disguise: Callable[[Client], ClientLogic] = lambda client: client,
-        draft: Ledger | None = None,
+        draft: Draft | None = None,
     ) -> None:
         self.configuration = configuration
         self._directory = directory
@@ -58,10 +59,11 @@ class Federation:
         self._observer = observer or Observer()
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
-        self._shards = tuple(shards)
+        self._names = NameFiles(directory.path / FOLDER if directory else None)
+        self._ledger = self._open_ledger(draft)
+        self._shards = released_shards(shards, configuration, self._ledger, self._names)
         trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self._ledger = self._open_ledger(draft)
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
         engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
@@ -76,7 +78,7 @@ class Federation:
         elif start:
             self._begin_from(start)
 
-    def _open_ledger(self, draft: Ledger | None) -> Ledger | None:
+    def _open_ledger(self, draft: Draft | None) -> Ledger | None:
         """The run's ledger; what `draft` holds is written there before it is used."""
         if self.configuration.defence == "none":
             return None
@@ -86,7 +88,8 @@ class Federation:
             with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
                 ledger = Ledger.open(self._directory.ledger)
         if draft is not None:
-            ledger.adopt(draft)
+            self._names.adopt(draft.names)
+            ledger.adopt(draft.ledger)
         return ledger
 
     def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
@@ -287,17 +290,38 @@ class Federation:
             self._directory.write_metrics(self._memory.history)
 
 
-def drafted(shards: Sequence[Graph], configuration: Configuration) -> Ledger | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What clients have released and promised in memory, which nobody has used yet."""
+
+    ledger: Ledger
+    names: NameFiles
+
+
+def drafted(shards: Sequence[Graph], configuration: Configuration) -> Draft | None:
     """What every client releases before its promise, and its promise; an error where a budget cannot be kept.
 
-    Nothing is written: the run that follows takes over exactly these sizes and promises, and draws no others.
+    Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
     """
     if configuration.defence == "none":
         return None
-    ledger, trained = Ledger.in_memory(), _trained_shards(shards, configuration)
+    ledger, names = Ledger.in_memory(), NameFiles()
+    trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
     for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
         defence_of(configuration, name, shard, ledger, number)
-    return ledger
+    return Draft(ledger, names)
+
+
+def released_shards(
+    shards: Sequence[Graph], configuration: Configuration, ledger: Ledger | None, names: NameFiles
+) -> tuple[Graph, ...]:
+    """The shards with the names that clients release; as they are unless names follow a threshold."""
+    if ledger is None or configuration.names != "threshold":
+        return tuple(shards)
+    return tuple(
+        with_released_names(configuration, client, shard, ledger, names, number)
+        for number, (client, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
+    )
 
 
 def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:

@@ -66,6 +66,25 @@ class Size(_Numbers):
 
 
 @dataclass(frozen=True)
+class Names(_Numbers):
+    """Names whose noisy number of mentions reaches `threshold`, noise of `scale`: a triple mentions two of them
+    (docs/proofs/names.md).
+    """
+
+    scale: float
+    threshold: float
+
+    @property
+    def exposure(self) -> float:
+        """The chance that a name passes which one triple alone mentions, for both of its names: a part of delta.
+
+        >>> Names(scale=1, threshold=14).exposure < 5e-6
+        True
+        """
+        return 2 * math.exp(-(self.threshold - 1) / self.scale) / (1 + math.exp(-1 / self.scale))
+
+
+@dataclass(frozen=True)
 class Responses(_Numbers):
     """Answers about possible triples by randomised response, over the whole data: a triple changes one of them
     (docs/proofs/copy.md).
@@ -150,6 +169,7 @@ Event: TypeAlias = (
     Gaussian
     | Geometric
     | Size
+    | Names
     | Responses
     | SampledGaussian
     | SampledPair
@@ -161,6 +181,7 @@ EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "geometric": Geometric,
     "size": Size,
+    "names": Names,
     "responses": Responses,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,

@@ -30,7 +30,7 @@ def noisy_size(triples: int, event: Size, source: NoiseSource) -> int:
     down before it is used: a second draw would cost as much again. Proof: docs/proofs/size.md.
 
     >>> noisy_size(1000, size_event(8.0), NoiseSource.research(7))
-    1019
+    997
     """
     if triples < 0:
         raise PrivacyError(f"expected a number of triples >= 0, got {triples}")

@@ -74,7 +74,7 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=released(configuration),
-        not_covered=not_covered(configuration),
+        not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
     )
 
 
