@@ -16,12 +16,13 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.ledger_chain import Chain
-from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry
+from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
 from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
 from fedkge.accounting.promises import Promise, covers
 from fedkge.accounting.witness import Witness, witness_folder
@@ -29,7 +30,7 @@ from fedkge.errors import PrivacyError
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.mechanisms.events import Charge
 
-__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise"]
+__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
 FILTERED = "filter"
@@ -129,14 +130,52 @@ class Ledger:
         """Write down what a client promises, before its first charge; the same promise again changes nothing."""
         with self._lock:
             account = self._accounts.get(promise.client)
-            if account is not None and account.promise == promise:
+            if account is not None and account.promise == promise and not account.provisional:
                 return
-            if account is not None:
+            if account is not None and not account.provisional:
                 raise PrivacyError(
                     f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
                     "promise holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
                 )
             self._append({"kind": "promise", **promise.record()})
+
+    def pay_once(self, promise: Promise, what: str, charges: Sequence[Charge], value: Any) -> None:
+        """Write down what a client releases once before its promise, and what comes out: one line holds both.
+
+        It is on the disk when this returns; only then may `value` be used. Broken off before, the line is not there
+        and nobody has seen the value, so another may be drawn. `promise` is provisional: what is known of the
+        promise by now (budget, delta, accountant, data). It lets every reader count the charge if the real promise
+        never follows.
+        """
+        with self._lock:
+            account = self._accounts.get(promise.client)
+            if account is not None and (not account.provisional or what in account.once):
+                raise PrivacyError(
+                    f"{self._name}: the {what} of {promise.client} was to be released after its promise, or twice; use "
+                    "what was released, or start a new run"
+                )
+            records = [charge.record() for charge in merged(charges)]
+            line = {"kind": "once", "what": what, "charges": records, "value": value, "promise": promise.record()}
+            self._append(line)
+
+    def adopt(self, draft: Ledger) -> None:
+        """Write down everything that was released once and promised in `draft`, which nobody has used yet."""
+        for client, promise in draft.promises.items():
+            for what, once in draft.once(client).items():
+                self.pay_once(replace(promise, largest_round=()), what, once.charges, once.value)
+            self.promise(promise)
+
+    def once(self, client: str) -> Mapping[str, Once]:
+        """What the client has released once before its promise; empty for one that the ledger does not know."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return dict(account.once) if account else {}
+
+    def is_promised(self, client: str) -> bool:
+        """Whether the client has made its promise, and not only released something before it."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return account is not None and not account.provisional
 
     def charge(self, client: str, round: int, charges: Sequence[Charge]) -> None:  # noqa: A002
         """Write down what a round is about to spend; it is on the disk when this returns.
@@ -147,6 +186,8 @@ class Ledger:
         spent = merged(charges)
         with self._lock:
             account = self._account(client)
+            if account.provisional:
+                raise PrivacyError(f"{self._name}: {client} has promised nothing yet; promise before charging")
             if not covers(account.promise.largest_round, spent):
                 raise PrivacyError(
                     f"{self._name}: round {round} of {client} would spend {_words(spent)}, more than the largest "
@@ -217,10 +258,13 @@ class Ledger:
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
-        return merged(charge for entry in self.by_round(client) for charge in entry.charges)
+        with self._lock:
+            account = self._account(client)
+            before = [charge for once in account.once.values() for charge in once.charges]
+            return merged((*before, *(charge for entry in account.entries for charge in entry.charges)))
 
     def by_round(self, client: str) -> tuple[Entry, ...]:
-        """The client's charges one by one, in the order they were written."""
+        """The client's rounds one by one, in the order they were charged; `once` is what it paid before them."""
         with self._lock:
             return tuple(self._account(client).entries)
 
@@ -300,7 +344,13 @@ class Ledger:
         kind = record["kind"]
         if kind == "promise":
             promise = Promise.of_record(record)
-            self._accounts[promise.client] = ClientEntries(promise)
+            known = self._accounts.get(promise.client)
+            self._accounts[promise.client] = known.promised(promise) if known else ClientEntries(promise)
+        elif kind == "once":
+            promise = Promise.of_record(record["promise"])
+            account = self._accounts.setdefault(promise.client, ClientEntries(promise, provisional=True))
+            charges = tuple(Charge.of_record(charge) for charge in record["charges"])
+            account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":
             for account in self._accounts.values():
                 account.entries.append(Entry(None, account.promise.largest_round))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fedkge.accounting.promises import Promise
 from fedkge.mechanisms.events import Charge
@@ -20,19 +20,36 @@ class Entry:
     released: bool = False
 
 
+@dataclass(frozen=True)
+class Once:
+    """What a client released once, before its promise: what was paid, and the released value or its fingerprint."""
+
+    charges: Charges
+    value: Any
+
+
 @dataclass
 class ClientEntries:
     """A client's promise and its charges, in the order of the lines."""
 
     promise: Promise
+    provisional: bool = False
+    """Something was released once, and the promise that the rest follows from is not made yet."""
+    once: dict[str, Once] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     unreleased: dict[int, int] = field(default_factory=dict)
     """Round to the place of its newest entry that was not released."""
     states: set[str] = field(default_factory=set)
     """Fingerprints of the states that were released."""
 
+    def promised(self, promise: Promise) -> ClientEntries:
+        """The same with a promise in place of the provisional one."""
+        return replace(self, promise=promise, provisional=False)
+
     def charge(self, round: int, charges: Charges) -> None:  # noqa: A002
         """Take in a charge."""
+        if self.provisional:
+            raise ValueError(f"{self.promise.client} has not promised")
         self.unreleased[round] = len(self.entries)
         self.entries.append(Entry(round, charges))
 

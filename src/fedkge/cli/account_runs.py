@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fedkge.accounting.curves import Curve
     from fedkge.accounting.posterior import GuessWorth
     from fedkge.accounting.statements import Total
+    from fedkge.mechanisms.events import Charge
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,21 @@ class _Opened:
 
 
 def account_runs(
-    paths: Sequence[Path], delta: float | None, accountant: str | None, plot: Path | None, as_json: bool
+    paths: Sequence[Path],
+    delta: float | None,
+    allow_large_delta: bool,
+    accountant: str | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Print what the clients of these runs have spent."""
     from fedkge.accounting import make_accountant  # noqa: PLC0415
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415
     from fedkge.accounting.statements import spending_over_runs  # noqa: PLC0415
 
     runs = [_open(path) for path in _with_overwritten(paths)]
     _check_same_data(runs)
-    given, name = _delta(runs, delta), accountant or _accountant(runs)
+    given, name = _delta(runs, delta, allow_large_delta), accountant or _accountant(runs)
     counting = make_accountant(name)
     with stderr().status("accounting"):
         each = [_run_record(run) for run in runs]
@@ -71,6 +79,8 @@ def account_runs(
         _show(runs, record, clients, owners, curves)
         if worth:
             stdout().print(worth_table(worth))
+    if warning := large_epsilon(max((cost for cost in costs.values() if math.isfinite(cost)), default=None)):
+        say(f"WARNING: {warning}")
     if plot is not None:
         say(f"Drawn: {plot}")
 
@@ -129,13 +139,14 @@ def _check_same_data(runs: Sequence[_Opened]) -> None:
         raise ConfigurationError("a run was named twice; name each once, or its charges would be counted twice")
 
 
-def _delta(runs: Sequence[_Opened], given: float | None) -> float:
+def _delta(runs: Sequence[_Opened], given: float | None, allow_large: bool) -> float:
+    """The given delta, if it is small enough for the largest client; else the smallest that a client promised."""
+    from fedkge.accounting.deltas import chosen_delta  # noqa: PLC0415
+
+    promises = [promise for run in runs for promise in run.ledger.promises.values()]
     if given is not None:
-        return given
-    deltas = sorted({promise.delta for run in runs for promise in run.ledger.promises.values()})
-    if len(deltas) > 1:
-        raise ConfigurationError(f"the runs promised different deltas ({', '.join(map(str, deltas))}); choose: --delta")
-    return deltas[0]
+        return chosen_delta(given, max(int(promise.facts.get("triples", 1)) for promise in promises), allow_large)
+    return min(promise.delta for promise in promises)
 
 
 def _accountant(runs: Sequence[_Opened]) -> str:
@@ -209,10 +220,17 @@ def _curves(
 
     curves = {}
     for name, total in clients.items():
-        entries = [entry.charges for place, client in total.parts for entry in runs[place].ledger.by_round(client)]
+        entries = [charges for place, client in total.parts for charges in _by_round(runs[place].ledger, client)]
         if entries and not total.spending.budgets:
             curves[name] = epsilon_over_rounds(entries, delta, accountant, POINTS)
     return curves
+
+
+def _by_round(ledger: Ledger, client: str) -> list[tuple[Charge, ...]]:
+    """What each round cost; the first one counts what was paid before it."""
+    before = tuple(charge for once in ledger.once(client).values() for charge in once.charges)
+    first, *rest = [entry.charges for entry in ledger.by_round(client)] or [()]
+    return [(*before, *first), *rest] if before or first else []
 
 
 def _show(

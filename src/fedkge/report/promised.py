@@ -67,7 +67,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=released(configuration),
-        not_covered=not_covered(configuration),
+        not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
     )
 
 
@@ -173,8 +173,9 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
-    found = []
+    found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
@@ -196,9 +197,10 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
+    before = [charge for once in ledger.once(name).values() for charge in once.charges]
     rounds, spent = [], []
     for place in _places(len(entries)):
-        charges = merged(charge for _, entry in entries[: place + 1] for charge in entry.charges)
+        charges = merged((*before, *(charge for _, entry in entries[: place + 1] for charge in entry.charges)))
         filtered = promise.facts.get("filter") and promise.epsilon is not None
         value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
         if value is not None and math.isfinite(value):
