@@ -16,7 +16,7 @@ from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.defence import check_defence
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
+from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, check_same_data, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, promises_of
 from fedkge.federation.transcript import recorded_rounds
@@ -75,11 +75,13 @@ def start(
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
-    promises = promises_of(graphs, configuration)  # refuses an impossible budget before an old run is removed
+    promises = promises_of(
+        graphs, configuration, kept=directory is not None
+    )  # refuses an impossible budget before an old run is removed
     if directory:
         if directory.exists():
             directory.remove()
-        directory.create(configuration, provenance_of(graphs, configuration))
+        directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
     disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
     return Federation(graphs, configuration, directory, observer, vectors, disguise, promises).run()
@@ -190,10 +192,5 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration, directory.path)
-    expected, found = str(provenance.get("data")), data_digest(graphs)
-    if expected != found:
-        raise RunError(
-            f"{directory.path}: the run was trained on data {expected[:16]}, but {configuration.data!r} is now "
-            f"{found[:16]}; restore the data, or start a new run"
-        )
+    check_same_data(directory, provenance, graphs)
     return configuration, graphs, canaries

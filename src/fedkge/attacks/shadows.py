@@ -88,7 +88,7 @@ def _cast(bare: Run, canaries: Targets, auxiliary: Triples, base: str, number: i
     folder = Path(mkdtemp(dir=path.parent))
     try:
         directory = RunDirectory(folder / "run")
-        directory.create(options, provenance_of(shards, options))
+        directory.create(options, provenance_of(shards, options, directory.data_key()))
         shadow = Federation(shards, options, directory, start=start_vectors(options, shards)).run()
         save_tensors(path, {**_scores(shadow, canaries, auxiliary, base), "coins": coins.astype(np.int32)}, {})
     finally:

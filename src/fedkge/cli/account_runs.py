@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A run's ledger, and the digest of the data it was trained on (blank for a bare ledger file)."""
+    """A run's ledger; `is_run` says whether the rest of its run directory is there too."""
 
     path: Path
     ledger: Ledger
-    data: str
+    is_run: bool
 
 
 def account_runs(
@@ -87,12 +88,11 @@ def _open(path: Path) -> _Opened:
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
     if path.is_file():
-        ledger, data = Ledger.read(path), ""
+        ledger, is_run = Ledger.read(path), False
     elif (path / FILE_NAME).is_file():
         ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
-        provenance = directory.read_configuration()[1] if directory.exists() else {}
-        check_has_data(path, provenance)
-        data = str(provenance.get("data", ""))
+        is_run = directory.exists()
+        check_has_data(path, directory.read_configuration()[1] if is_run else {})
     elif RunDirectory(path).exists():
         raise PrivacyError(
             f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "
@@ -102,18 +102,23 @@ def _open(path: Path) -> _Opened:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
     if not ledger.clients:
         raise PrivacyError(f"{path}: nobody has promised anything yet; the run ended before its first round")
-    return _Opened(path, ledger, data)
+    return _Opened(path, ledger, is_run)
 
 
 def _check_same_data(runs: Sequence[_Opened]) -> None:
-    known = {run.data: run.path for run in runs if run.data}
-    if len(known) > 1:
-        (one, first), (other, second), *_ = known.items()
-        raise ConfigurationError(
-            f"{first} and {second} were trained on different data, or other shards of it ({one[:12]}, {other[:12]}), "
-            "so their clients do not hold the same triples; account for them one by one. If a triple may be in both, "
-            "its epsilons add up"
-        )
+    """Refuse runs of which it is known that no client holds the same triples; only digests under one key can tell."""
+    from fedkge.accounting.statements import digest_of  # noqa: PLC0415
+    from fedkge.federation.data_key import key_name  # noqa: PLC0415
+
+    known = [(run, {digest_of(run.ledger, client) for client in run.ledger.clients}) for run in runs if run.is_run]
+    for (one, first), (other, second) in combinations(known, 2):
+        keys = {key_name(digest) for digest in first | second}
+        if len(keys) == 1 and "" not in keys and not first & second:
+            raise ConfigurationError(
+                f"{one.path} and {other.path} were trained on different data, or other shards of it, so their clients "
+                "do not hold the same triples; account for them one by one. If a triple may be in both, its epsilons "
+                "add up"
+            )
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigurationError("a run was named twice; name each once, or its charges would be counted twice")
 
@@ -231,7 +236,8 @@ def _tell_unsure(unsure: dict[str, list[str]]) -> None:
         names = ", ".join(name for name, paths in unsure.items() if path in paths)
         stdout().print(
             f"An upper bound: nobody in {path} is known to hold the same triples as {names} (another split or other "
-            "data, or the ledger does not tell), so its costliest client is counted in full.\n",
+            "data, or a ledger without a digest, or with one under another key), so its costliest client is counted in "
+            "full.\n",
             markup=False,
             soft_wrap=True,
         )

@@ -133,7 +133,7 @@ def _settled(configuration: Configuration, settings: SiteSettings, directory: Ru
 
 def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory) -> None:
     """A run that has begun goes on with the same terms and the same data, or not at all."""
-    provenance = provenance_of((raw,), configuration)
+    provenance = provenance_of((raw,), configuration, directory.data_key())
     if not directory.exists():
         directory.create(configuration, provenance)
         return

@@ -77,7 +77,7 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
-    directory.create(configuration, provenance_of(trained, configuration))
+    directory.create(configuration, provenance_of(trained, configuration, directory.data_key()))
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())

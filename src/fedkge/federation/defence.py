@@ -17,7 +17,7 @@ from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
 from fedkge.defences import COPYING, FEW_TRIPLES, OF_STEPS
 from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.run import data_digest
+from fedkge.federation.data_key import site_key
 from fedkge.graph import Graph
 from fedkge.mechanisms import PUBLISHED, SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
@@ -59,7 +59,7 @@ class Defence:
     entities: int
     noise: float
     data: str = ""
-    """A digest of the client's data, by which runs on the same triples are recognised."""
+    """A keyed digest of the client's data, by which its holder recognises runs on the same triples; blank for none."""
 
     @property
     def steps(self) -> int:
@@ -250,8 +250,11 @@ def rounded_up(number: int) -> int:
     return max(1, -(-number // digit) * digit)
 
 
-def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Defence | None:
-    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there."""
+def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger, kept: bool = False) -> Defence | None:
+    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there.
+
+    A promise that stands in a file, now or later (`kept`), holds a digest of the triples, under the user's own key.
+    """
     if options.defence == "none":
         return None
     size, entities = options.public_triples or rounded_up(len(shard.train)), len(shard.entities)
@@ -264,7 +267,8 @@ def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger
         candidates(options.batch_size, entities)  # an error of its own, before anything is paid
     noise = options.noise or _calibrated(options, size, entities)
     own = Graph(client, shard.entities, shard.relations, shard.train)
-    defence = Defence(options, size, entities, noise, data_digest((own,))[:16])
+    data = site_key().digest((own,)) if kept or ledger.path is not None else ""
+    defence = Defence(options, size, entities, noise, data)
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable((), first):
         cost = defence.accountant.epsilon(first, options.delta)

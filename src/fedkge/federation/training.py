@@ -286,13 +286,13 @@ class Federation:
             self._directory.write_metrics(self._memory.history)
 
 
-def promises_of(shards: Sequence[Graph], configuration: Configuration) -> tuple[Promise, ...]:
-    """What every client would promise; an error where a budget cannot be kept. Nothing is written."""
+def promises_of(shards: Sequence[Graph], configuration: Configuration, kept: bool = False) -> tuple[Promise, ...]:
+    """What every client would promise; an error where a budget cannot be kept. `kept`: it will stand in a file."""
     if configuration.defence == "none":
         return ()
     ledger, trained = Ledger.in_memory(), _trained_shards(shards, configuration)
     for name, shard in zip(client_names(len(trained)), trained, strict=True):
-        defence_of(configuration, name, shard, ledger)
+        defence_of(configuration, name, shard, ledger, kept)
     return tuple(ledger.promises.values())
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from fedkge.audit.metrics import Estimate, RateAtFpr
 
-FORMAT = 1
+FORMAT = 2
 
 Copy: TypeAlias = Literal["shareable", "for-owner"]
 VerdictKind: TypeAlias = Literal[
@@ -262,9 +262,9 @@ class Method:
     seed_note: str
     versions: tuple[tuple[str, str], ...]
     configuration_hash: str
-    data_hash: str
     configuration: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
+    """Hashes of the files that the owner's copy was made from: functions of private data, so of that copy alone."""
     notice: str
 
 

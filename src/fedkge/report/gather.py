@@ -48,7 +48,7 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
         utility=utility,
         exposed=gather_exposed(run, copy),
         figures=figure_texts(attacks, claim, audit, spending, utility),
-        method=_method(run, configuration, provenance, ledger is not None),
+        method=_method(run, configuration, provenance, ledger is not None, copy),
         limits=limits(configuration),
     )
 
@@ -68,7 +68,7 @@ def _facts(run: Path, configuration: Configuration) -> RunFacts:
     )
 
 
-def _method(run: Path, configuration: Configuration, provenance: dict[str, Any], defended: bool) -> Method:
+def _method(run: Path, configuration: Configuration, provenance: dict[str, Any], defended: bool, copy: Copy) -> Method:
     options = configuration.model_dump()
     changed = configuration.model_dump(exclude_defaults=True)
     return Method(
@@ -83,9 +83,8 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
             *((name, _version(name)) for name in LIBRARIES),
         ),
         configuration_hash=str(provenance.get("configuration", "")),
-        data_hash=str(provenance.get("data", "")),
         configuration=tuple((key.replace("_", "-"), _shown(key, options[key])) for key in changed),
-        files=fingerprints(run),
+        files=fingerprints(run) if copy == "for-owner" else (),
         notice=str(provenance.get("notice", "")),
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.promises import COPIED
+from fedkge.accounting.statements import DATA
 from fedkge.configuration import Configuration
 from fedkge.mechanisms.responses import flip_chance
 from fedkge.report.document import Claim, ClientClaim, Spending
@@ -132,8 +133,8 @@ def _mechanism(configuration: Configuration) -> str:
 
 
 def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
-    """The promise's facts in plain words; a copy's noise is in its scales already."""
-    hidden = {"noise"} if COPIED in promise.facts else set()
+    """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
+    hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
     return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
 
 
