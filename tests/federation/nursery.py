@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.data_key import read_key
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Evaluate, Fit
 from fedkge.federation.run import RunDirectory
@@ -103,6 +104,8 @@ def inspect(folder: Path) -> int:
             [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         elif path.suffix == ".toml":
             tomllib.loads(path.read_text(encoding="utf-8"))
+        elif path.name == "data.key":
+            read_key(path)
         elif path.suffix == ".txt":
             assert path.read_text(encoding="utf-8").endswith("\n")
         else:
@@ -121,7 +124,14 @@ def check_ledger(path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Every file, but for the run's own key and the digest under it."""
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    config = tomllib.loads(files["config.toml"].decode())
+    config["provenance"].pop("data")
+    return {
+        **{name: content for name, content in files.items() if not name.startswith("data.key")},
+        "config.toml": json.dumps(config).encode(),
+    }
 
 
 def steps(ledger: Ledger, client: str) -> int:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedkge.errors import PrivacyError, RunError
-from fedkge.federation.storage import make_folder, raw_bytes
+from fedkge.federation.storage import PARTIAL, make_folder, raw_bytes
 from fedkge.graph import Graph
 from fedkge.state_folder import VARIABLE, state_folder
 
@@ -95,7 +95,7 @@ def create_key(path: Path) -> DataKey:
     """
     key = DataKey(secrets.token_bytes(KEY_BYTES))
     make_folder(path.parent)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
