@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.federation.messages import Shared
 from fedkge.federation.run import Run
+from fedkge.federation.storage import safetensors_parts
 from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
@@ -90,7 +90,8 @@ def _write_safetensors(named: Named, path: Path, _: Embedding) -> None:
     }
     if sum(len(text.encode()) for text in metadata.values()) > LARGEST_METADATA:
         raise ConfigurationError("these names are too long for a safetensors header: choose --format parquet")
-    save_file({kind: np.ascontiguousarray(table) for kind, (_, table) in named.items()}, path, metadata=metadata)
+    with path.open("wb") as file:
+        file.writelines(safetensors_parts({kind: table for kind, (_, table) in named.items()}, metadata))
 
 
 def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
