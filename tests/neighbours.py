@@ -21,6 +21,7 @@ from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.counts import NoisyCounts
+from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
 
 TRIPLES = 3400
@@ -108,9 +109,11 @@ class Releases:
 
     def _replace(self, patch: pytest.MonkeyPatch) -> None:
         counts, respond, gradients = NoisyCounts.release, noisy_copy.respond, NoiseSource.release
+        means = NoisyMean.release
         patch.setattr(NoisyCounts, "release", lambda *values: self.take("counts", lambda: counts(*values)))
         patch.setattr(noisy_copy, "respond", lambda *values: self.take("answers", lambda: respond(*values)))
         patch.setattr(NoiseSource, "release", self._gradients(gradients))
+        patch.setattr(NoisyMean, "release", lambda *values: self.take("figures", lambda: means(*values)))
         patch.setattr(PrivateTrainer, "train", self._steps(PrivateTrainer.train))
 
     def _gradients(self, genuine: Callable[..., None]) -> Callable[..., None]:

@@ -12,6 +12,7 @@ returned for. (Who can write the file can also cut whole lines off its end; the 
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fedkge.accounting.accountants import make_accountant, merged
+from fedkge.accounting.extras import Extra
 from fedkge.accounting.ledger_lines import damage, read_lines, sealed
 from fedkge.accounting.promises import Promise, covers
 from fedkge.errors import PrivacyError
@@ -54,6 +56,8 @@ class _Account:
     """Round to the place of its newest entry that was not released."""
     states: set[str] = field(default_factory=set)
     """Fingerprints of the states that were released."""
+    extras: list[Extra] = field(default_factory=list)
+    """Releases beyond the rounds."""
 
     def charged(self, round: int, charges: Charges) -> bool:  # noqa: A002
         """Whether this round is paid for and has not left."""
@@ -204,6 +208,32 @@ class Ledger:
                     f"{self._name}: round {round} of {client} was never charged, so it must not leave; charge it first"
                 )
 
+    def charge_extra(self, client: str, extra: Extra) -> None:
+        """Promise and charge a release beyond the rounds; it is on the disk when this returns.
+
+        One of this name that is charged and not kept was seen by nobody, and is not charged again.
+        """
+        with self._lock:
+            found = [each for each in self._account(client).extras if each.name == extra.name]
+            if not found:
+                self._append(extra.record(client))
+            elif found[0] != replace(extra, value=None):
+                raise PrivacyError(f"{self._name}: {client} has {extra.name!r} already, kept or at another price")
+            else:
+                self._check_alone()
+
+    def keep_extra(self, client: str, name: str, value: Mapping[str, int]) -> None:
+        """Write down what a charged release drew, before anybody sees it."""
+        with self._lock:
+            if not any(each.name == name and each.value is None for each in self._account(client).extras):
+                raise PrivacyError(f"{self._name}: {name!r} of {client} was never charged, or is kept already")
+            self._append({"kind": "extra-value", "client": client, "name": name, "value": dict(value)})
+
+    def extras(self, client: str) -> tuple[Extra, ...]:
+        """The client's releases beyond the rounds, in the order they were charged."""
+        with self._lock:
+            return tuple(self._account(client).extras)
+
     def has_released(self, client: str, state: str) -> bool:
         """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
         with self._lock:
@@ -211,6 +241,11 @@ class Ledger:
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
+        extras = (charge for extra in self.extras(client) for charge in extra.charges)
+        return merged((*self.charges_of_rounds(client), *extras))
+
+    def charges_of_rounds(self, client: str) -> Charges:
+        """What its rounds were charged: this is held against the promised epsilon, which extras add to."""
         return merged(charge for entry in self.by_round(client) for charge in entry.charges)
 
     def by_round(self, client: str) -> tuple[Entry, ...]:
@@ -223,10 +258,18 @@ class Ledger:
 
         Where noise was chosen from what was seen, the running sum is no guarantee; the promised epsilon is.
         """
-        promise, charges = self._account(client).promise, self.charges(client)
+        promise = self._account(client).promise
         if promise.facts.get(FILTERED) and promise.epsilon is not None:
-            return promise.epsilon if charges else 0.0
-        return make_accountant(promise.accountant).epsilon(charges, promise.delta)
+            return (promise.epsilon if self.charges_of_rounds(client) else 0.0) + self._extra_epsilon(client)
+        return make_accountant(promise.accountant).epsilon(self.charges(client), promise.delta)
+
+    def promised(self, client: str) -> float | None:
+        """The epsilon that the client promises in all: for its rounds, and for every release beyond them."""
+        epsilon = self._account(client).promise.epsilon
+        return None if epsilon is None else epsilon + self._extra_epsilon(client)
+
+    def _extra_epsilon(self, client: str) -> float:
+        return math.fsum(extra.epsilon for extra in self.extras(client))
 
     @property
     def _name(self) -> str:
@@ -304,8 +347,20 @@ class Ledger:
                 raise ValueError(f"round {record['round']} was never charged")
             account.release()
             account.states.add(record.get("state", ""))
+        elif kind == "extra":
+            self._account(record["client"]).extras.append(Extra.of_record(record))
+        elif kind == "extra-value":
+            self._take_value(self._account(record["client"]).extras, record)
         else:
             raise ValueError(f"unknown kind {kind!r}")
+
+    @staticmethod
+    def _take_value(extras: list[Extra], record: Mapping[str, Any]) -> None:
+        place = next((place for place, each in enumerate(extras) if each.name == record["name"]), None)
+        if place is None or extras[place].value is not None:
+            raise ValueError(f"{record['name']!r} was never charged, or has a value already")
+        value = {str(key): int(number) for key, number in record["value"].items()}
+        extras[place] = replace(extras[place], value=value)
 
 
 def _size_of(path: Path) -> int:

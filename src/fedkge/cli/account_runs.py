@@ -15,6 +15,7 @@ from fedkge.errors import ConfigurationError, PrivacyError, RunError
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
+    from fedkge.accounting.ledger import Charges
     from fedkge.accounting.statements import Total
 
 
@@ -143,10 +144,11 @@ def _run_record(run: _Opened) -> dict[str, Any]:
     clients = {}
     for client, promise in run.ledger.promises.items():
         entries, spent = run.ledger.by_round(client), run.ledger.spent(client)
+        promised = run.ledger.promised(client)
         clients[client] = {
-            "budget": promise.epsilon,
+            "budget": promised,
             "spent": finite(spent),
-            "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
+            "left": None if promised is None else max(0.0, promised - spent),
             "delta": promise.delta,
             "accountant": promise.accountant,
             "neighbours": promise.neighbours,
@@ -189,10 +191,16 @@ def _curves(
 
     curves = {}
     for name, total in clients.items():
-        entries = [entry.charges for place, client in total.parts for entry in runs[place].ledger.by_round(client)]
+        entries = [charges for place, client in total.parts for charges in _releases(runs[place].ledger, client)]
         if entries and not total.spending.budgets:
             curves[name] = epsilon_over_rounds(entries, delta, accountant, POINTS)
     return curves
+
+
+def _releases(ledger: Ledger, client: str) -> list[Charges]:
+    """What a client was charged, round by round, then for each release beyond the rounds."""
+    rounds = [entry.charges for entry in ledger.by_round(client)]
+    return rounds + [extra.charges for extra in ledger.extras(client)]
 
 
 def _show(
@@ -271,6 +279,6 @@ def _holders(count: int, clients: int, unsure: bool) -> str:
 def _plot(curves: dict[str, Curve], runs: Sequence[_Opened], path: Path) -> None:
     from fedkge.accounting.curves import plot_curves  # noqa: PLC0415
 
-    budgets = {promise.epsilon for run in runs for promise in run.ledger.promises.values()}
+    budgets = {run.ledger.promised(client) for run in runs for client in run.ledger.clients}
     budget = budgets.pop() if len(budgets) == 1 else None
     plot_curves(curves, path, " + ".join(run.path.name for run in runs), budget)

@@ -29,6 +29,13 @@ def report(
         list[Path] | None,
         typer.Option(help="Another run whose utility to show beside, in the owner's copy; repeat for several."),
     ] = None,
+    metrics_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Pay so much epsilon per client, on top of its budget, for a ranking figure that may be passed on. "
+            "Drawn once; the same number again shows the same figure."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The page; beside it its JSON, and the owner's copy as NAME-for-owner. Default: in the run."),
@@ -50,6 +57,8 @@ def report(
     if path.suffix not in (".html", ".htm"):
         raise ConfigurationError(f"--out: expected a file that ends in .html, got {path}")
     write_pdf = pdf_writer() if pdf else None
+    if metrics_epsilon is not None:
+        _pay(run, metrics_epsilon)
     paths = {True: path} if for_owner else {False: path, True: owners_path(path)}
     documents = {owner: write_report(run, paths[owner], owner, beside or ()) for owner in paths}
     if write_pdf is not None:
@@ -59,6 +68,18 @@ def report(
         print_json(documents[for_owner].as_dict())
         return
     _tell(documents[True], paths)
+
+
+def _pay(run: Path, epsilon: float) -> None:
+    """Release the figures, or say what was released before."""
+    from fedkge.paid_metrics import release_metrics  # noqa: PLC0415 (heavy)
+
+    for one in release_metrics(run, epsilon):
+        mean = one.mean
+        say(
+            f"{one.client}: MRR {mean.value:.3f} (noise about {mean.deviation:.3f}) of about {max(0, mean.number):,} "
+            f"{one.split} triples, raw ranks; paid with epsilon {mean.epsilon:g} on top of its budget"
+        )
 
 
 def _tell(document: Document, paths: dict[bool, Path]) -> None:

@@ -64,7 +64,7 @@ class Admission:
         if self.ledger is None or name not in self.ledger.promises:
             return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
-        budget = {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+        budget = {"spent": self.ledger.spent(name), "epsilon": self.ledger.promised(name), "delta": promise.delta}
         reason = why_not_private(promise)
         return {**budget, "not_private": reason} if reason else budget
 

@@ -179,6 +179,10 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
                 ledger.charge(member.client, number, entry.charges)
                 if entry.released or entry.round is None:
                     ledger.release(member.client, number)
+            for extra in found.extras(name):
+                ledger.charge_extra(member.client, replace(extra, value=None))
+                if extra.value is not None:
+                    ledger.keep_extra(member.client, extra.name, extra.value)
             if merged(ledger.charges(member.client)) != merged(found.charges(name)):
                 raise RunError(f"{member.name}: its ledger could not be copied whole; keep to the site's own")
 

@@ -237,6 +237,7 @@ class PaidFigure:
 
     client: str
     split: str
+    round: int
     epsilon: float
     mrr: float
     triples: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,10 +13,21 @@ from fedkge import __version__
 from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import Configuration
 from fedkge.federation.run import RunDirectory, check_has_data
-from fedkge.report.document import FORMAT, Attacks, Audit, Copy, Document, Exposed, Method, RunFacts, Utility
+from fedkge.report.document import (
+    FORMAT,
+    Attacks,
+    Audit,
+    Copy,
+    Document,
+    Exposed,
+    Method,
+    PaidFigure,
+    RunFacts,
+    Utility,
+)
 from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
-from fedkge.report.promised import gather_claim, gather_spending, open_ledger
+from fedkge.report.promised import gather_claim, gather_paid, gather_spending, open_ledger
 from fedkge.report.reading import fingerprints
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
@@ -38,6 +50,7 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
     claim, spending = gather_claim(ledger, configuration), gather_spending(ledger, configuration)
     measured = _measured(run, configuration, beside) if copy == "for-owner" else NOTHING_MEASURED
     audit, attacks, utility, exposed = measured
+    utility = _with_paid(utility, gather_paid(ledger), copy)
     return Document(
         format=FORMAT,
         copy=copy,
@@ -70,6 +83,11 @@ def _measured(run: Path, configuration: Configuration, beside: Sequence[Path]) -
     """What was computed from private triples without paying for it: the owner's."""
     audit = gather_audit(run)
     return audit, gather_attacks(run, audit), gather_utility(run, configuration, beside), gather_exposed(run)
+
+
+def _with_paid(utility: Utility, paid: tuple[PaidFigure, ...], copy: Copy) -> Utility:
+    """With the figures that were paid for; a shareable copy has no others."""
+    return replace(utility, paid=paid, missing="" if paid and copy == "shareable" else utility.missing)
 
 
 def _facts(run: Path, configuration: Configuration) -> RunFacts:

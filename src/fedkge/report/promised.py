@@ -12,7 +12,7 @@ from fedkge.accounting.promises import COPIED
 from fedkge.accounting.statements import DATA
 from fedkge.configuration import Configuration
 from fedkge.mechanisms.responses import flip_chance
-from fedkge.report.document import Claim, ClientClaim, Spending
+from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
 
@@ -102,9 +102,9 @@ def _no_claim(configuration: Configuration) -> Claim:
 
 
 def _client(ledger: Ledger, name: str) -> ClientClaim:
-    promise, spent = ledger.promises[name], ledger.spent(name)
-    within = math.isfinite(spent) and (promise.epsilon is None or spent <= promise.epsilon * (1 + 1e-9))
-    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within)
+    promised, spent, delta = ledger.promised(name), ledger.spent(name), ledger.promises[name].delta
+    within = math.isfinite(spent) and (promised is None or spent <= promised * (1 + 1e-9))
+    return ClientClaim(name, promised, delta, spent if math.isfinite(spent) else None, within)
 
 
 def _meaning(client: str, limit: float) -> str:
@@ -177,6 +177,26 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     if promise.epsilon is None:
         found.append(f"No budget was set: the claim is what the ledger has counted, at delta {small(promise.delta)}.")
     return tuple(found)
+
+
+def gather_paid(ledger: Ledger | None) -> tuple[PaidFigure, ...]:
+    """The figures that were released and paid for."""
+    if ledger is None:
+        return ()
+    from fedkge.accounting.figures import kept_metrics  # noqa: PLC0415 (heavy)
+
+    return tuple(
+        PaidFigure(
+            client=one.client,
+            split=one.split,
+            round=one.round,
+            epsilon=one.mean.epsilon,
+            mrr=one.mean.value,
+            triples=max(0, one.mean.number),
+            deviation=one.mean.deviation,
+        )
+        for one in kept_metrics(ledger)
+    )
 
 
 def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tuple[Spending, ...]:
