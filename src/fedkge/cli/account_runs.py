@@ -71,6 +71,21 @@ def account_runs(
         say(f"Drawn: {plot}")
 
 
+def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
+    """Write the ledger of one run without its digests of data; a file that is there stays."""
+    from fedkge.accounting.passing_on import ledger_to_pass_on  # noqa: PLC0415
+    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415
+
+    if len(paths) != 1:
+        raise ConfigurationError(f"--pass-on writes the ledger of one run, got {len(paths)} runs")
+    path = _open(paths[0]).ledger.path
+    if path is None or out.exists():
+        raise ConfigurationError(f"{out}: a file is there already and stays; name another for --pass-on")
+    make_folder(out.parent)
+    write_atomically(out, ledger_to_pass_on(path.read_bytes(), str(path)))
+    say(f"Written for others to read: {out}")
+
+
 def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
     """The runs, and the ledgers of runs that were overwritten in their directories."""
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
