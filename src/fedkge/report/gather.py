@@ -42,12 +42,12 @@ PATHS = ("data", "init", "public_graph", "public_validation")
 def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> Document:
     """Everything that the report says about a run, from the files in its directory alone.
 
-    The shareable copy reads the configuration and the ledger, which are public or paid for, and no other file.
+    The shareable copy reads the configuration, the ledger and the copies that clients released, and nothing else.
     """
     configuration, provenance = RunDirectory(run).read_configuration()
     check_has_data(run, provenance)
     ledger = open_ledger(run)
-    claim, spending = gather_claim(ledger, configuration), gather_spending(ledger, configuration)
+    claim, spending = gather_claim(run, ledger, configuration), gather_spending(ledger, configuration)
     measured = _measured(run, configuration, beside) if copy == "for-owner" else NOTHING_MEASURED
     audit, attacks, utility, exposed = measured
     utility = _with_paid(utility, gather_paid(ledger), copy)
