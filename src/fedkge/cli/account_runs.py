@@ -45,7 +45,7 @@ def account_runs(
         each = [_run_record(run) for run in runs]
         clients = spending_over_runs([run.ledger for run in runs], given, counting)
         costs = {client: total.spending.epsilon(given, counting) for client, total in clients.items()}
-        worth = _worth(runs, clients, costs, given, counting)
+        worth = _worth(clients, costs, given, counting)
         owners = _by_owners(runs, clients, given, counting)
         curves = _curves(runs, clients, given, counting)
         if plot is not None:
@@ -194,20 +194,14 @@ def _unsure(runs: Sequence[_Opened], clients: dict[str, Total]) -> dict[str, lis
 
 
 def _worth(
-    runs: Sequence[_Opened], clients: dict[str, Total], costs: dict[str, float], delta: float, accountant: Accountant
+    clients: dict[str, Total], costs: dict[str, float], delta: float, accountant: Accountant
 ) -> dict[str, GuessWorth]:
-    """What a guess about a training triple is worth after all runs; nothing where nothing is guaranteed.
-
-    A figure beyond the rounds says nothing more about training triples than the model does.
-    """
-    from fedkge.accounting.accountants import merged  # noqa: PLC0415
+    """What a guess about a triple of each client is worth after all runs; nothing where nothing is guaranteed."""
     from fedkge.accounting.posterior import guess_worth  # noqa: PLC0415
 
     found = {}
     for client, total in clients.items():
-        rounds = [charge for place, name in total.parts for charge in runs[place].ledger.charges_of_rounds(name)]
-        charges = () if total.spending.budgets else merged(rounds)
-        worth = guess_worth(charges, costs[client], delta, adaptive=bool(total.spending.budgets))
+        worth = guess_worth(total.spending.charges, costs[client], delta, adaptive=bool(total.spending.budgets))
         if worth and accountant.sound:
             found[client] = worth
     return found

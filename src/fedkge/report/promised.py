@@ -112,8 +112,7 @@ def _client(ledger: Ledger, name: str) -> ClientClaim:
     within = math.isfinite(spent) and (promised is None or spent <= promised * (1 + 1e-9))
     guess = None
     if make_accountant(promise.accountant).sound:
-        rounds, adaptive = ledger.charges_of_rounds(name), bool(promise.facts.get(FILTERED))
-        guess = guess_worth(rounds, spent, promise.delta, adaptive=adaptive)
+        guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=bool(promise.facts.get(FILTERED)))
     return ClientClaim(name, promised, promise.delta, spent if math.isfinite(spent) else None, within, guess)
 
 
