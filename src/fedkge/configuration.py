@@ -168,15 +168,15 @@ class Configuration(BaseModel):
     )
     record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
     canaries: int = Field(
-        0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."
+        0, ge=0, description="Triples to attack (random ones: design C; real ones: design R); half are trained on."
     )
     canary_coins: Literal["half", "independent", "seeded"] = Field(
         "half", description="Who is put there: a fixed half; or, for an audit, one system coin each, or a seeded one."
     )
-    canary_source: Literal["shared", "victim", "rare", "likely"] = Field(
+    canary_source: Literal["shared", "victim", "rare", "likely", "real"] = Field(
         "shared",
-        description="Names of canaries: those that victim and adversary share, the victim's, its rare ones, or likely "
-        "triples of its names.",
+        description="Canaries: random triples of names that victim and adversary share, of the victim's names, of its "
+        "rare ones; likely triples of its names; or its real triples, of which half are left out.",
     )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")

@@ -21,7 +21,7 @@ from fedkge.report.document import (
 )
 from fedkge.report.reading import damaged
 from fedkge.report.verdict import judged
-from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
+from fedkge.report.wording import COINS, COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
 from fedkge.result_files import read_attacks_file, read_audit_file, read_exposed_file
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
@@ -31,7 +31,7 @@ CURVES = 5
 """Curves of the so many strongest attacks of a design are drawn."""
 NAMED = 100
 """So many exposed triples are listed, those that most attacks found first."""
-OF_REAL_TRIPLES = ("B", "D")
+OF_REAL_TRIPLES = ("B", "D", "R")
 """Designs whose members are real triples and whose non-members look like them."""
 
 Outcome = Mapping[str, Any]
@@ -75,7 +75,7 @@ def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
     last, best = group[-1], max(group, key=lambda outcome: outcome["metrics"]["best_f1"]["value"])
     metrics, calibrated = last["metrics"], last["metrics"]["calibrated_f1"]
     labels = (last["attack"], f"{last['attack']} ({last['adversary']})")
-    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] == "C"]
+    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] in COINS]
     return AttackRow(
         attack=last["attack"],
         adversary=last["adversary"],

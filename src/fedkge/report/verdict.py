@@ -45,9 +45,16 @@ def judged(rows: Sequence[AttackRow], designs: Sequence[DesignFacts], level: flo
         if (design := strict.get(row.design)) is None:
             done.append(row)
             continue
-        low = corrected_low(row.auc, design.members, design.non_members, level, tests)
-        done.append(replace(row, corrected_low=low, leaks=low > CHANCE))
+        low, turned = (
+            corrected_low(auc, design.members, design.non_members, level, tests) for auc in (row.auc, _turned(row.auc))
+        )
+        done.append(replace(row, corrected_low=low, leaks=max(low, turned) > CHANCE))
     return tuple(done)
+
+
+def _turned(auc: Estimate) -> Estimate:
+    """The same attack with its sign turned round."""
+    return Estimate(1.0 - auc.value, 1.0 - auc.high, 1.0 - auc.low)
 
 
 def strongest(rows: Sequence[AttackRow]) -> AttackRow | None:
@@ -72,8 +79,9 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         assert best is not None  # noqa: S101 (found is not empty)
         kind = "leakage found"
         sentence = (
-            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on canaries do better than chance, "
-            f"and the strongest tells an inserted triple from another in {percent(best.auc.value)} of all pairs."
+            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on triples that a coin chose differ "
+            "from chance, and the strongest tells a triple in the data from one that is not in "
+            f"{percent(max(best.auc.value, 1.0 - best.auc.value))} of all pairs."
         )
     elif bound is not None and bound.epsilon > 0:
         kind = "leakage found"
@@ -121,7 +129,7 @@ def promise_alone(claim: Claim, level: float = LEVEL) -> Verdict:
 
 
 def _nothing(tests: int, audited: bool) -> str:
-    parts = [f"none of {count(tests)} does better than chance"] if tests else []
+    parts = [f"none of {count(tests)} differs from chance"] if tests else []
     parts += ["the audit's bound is 0"] if audited else []
     return ", and ".join(parts) + "; that is no proof that there is none"
 
@@ -165,9 +173,11 @@ def _against_claim(claimed: float, bound: float, ceiling: float) -> str:
 
 def _rule(tests: int, level: float) -> str:
     return (
-        "An attack counts as leakage when the lower end of its AUC's confidence interval, after the last round, lies "
-        f"above chance. The interval is widened for the number of attacks ({count(tests)} here, Bonferroni), so that "
-        f"all of them together raise a false alarm in at most {percent(1 - level)} of runs without leakage. Only "
-        "canaries (design C) are counted: there nothing but chance decided who is a member. On real triples an attack "
-        "may also do well for other reasons. An audit counts when its bound is above 0."
+        "An attack counts as leakage when its AUC's confidence interval, after the last round, does not hold chance; "
+        "an attacker can turn the sign round. The interval is widened for the number of attacks "
+        f"({count(tests)} here, Bonferroni), so that all of them together raise a false alarm in at most "
+        f"{percent(1 - level)} of runs without leakage. Only "
+        "triples that a coin chose are counted, random ones (design C) or real ones (design R): there nothing but "
+        "chance decided who is a member. On other real triples an attack may also do well for other reasons. An audit "
+        "counts when its bound is above 0."
     )
