@@ -12,6 +12,7 @@ from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration
+from fedkge.errors import PrivacyError
 from fedkge.report.copies_held import gather_copies
 from fedkge.report.document import Claim, ClientClaim, Spending
 from fedkge.report.numbers import epsilon, percent, small
@@ -47,7 +48,10 @@ def open_ledger(run: Path) -> Ledger | None:
         return None
     from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (heavy, and only for defended runs)
 
-    return Ledger.read(path)
+    ledger = Ledger.read(path)
+    if not ledger.clients:
+        raise PrivacyError(f"{path}: expected a promise for each client, got none; restore it from a copy")
+    return ledger
 
 
 def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration) -> Claim:
