@@ -12,6 +12,7 @@ from fedkge.attacks.rows_changed import RowsChanged
 from fedkge.attacks.targets import Design
 from fedkge.attacks.view import Attacker
 from fedkge.federation.storage import write_atomically
+from fedkge.result_files import read_attacks_file
 
 RESULTS = "attacks.json"
 LINK, TRIPLE = "si-link", "si-centres"
@@ -82,9 +83,11 @@ def write_results(
 
 def read_results(path: Path) -> list[Outcome]:
     """The outcomes that `write_results` kept."""
-    return [Outcome(**outcome) for outcome in json.loads(path.read_text(encoding="utf-8"))["outcomes"]]
+    content = read_attacks_file(path)
+    return [Outcome(**outcome) for outcome in content["outcomes"]] if content else []
 
 
 def read_rows_changed(path: Path) -> list[RowsChanged]:
     """The counts of changed rows that `write_results` kept."""
-    return [RowsChanged(**count) for count in json.loads(path.read_text(encoding="utf-8")).get("rows_changed", [])]
+    content = read_attacks_file(path)
+    return [RowsChanged(**count) for count in content.get("rows_changed", [])] if content else []

@@ -7,7 +7,6 @@ so an answer that is late, comes twice, or comes from another site is told apart
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import time
@@ -15,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_reply, decode, encode
 from fedkge.federation.messages import NO_LIMIT, Failure, Reply, Request
 
-LOG = logging.getLogger("fedkge.server")
+LOG = log_of("fedkge.server")
 RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
 PING_SECONDS = 5.0

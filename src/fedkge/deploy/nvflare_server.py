@@ -6,7 +6,6 @@ The job holds nothing but the name of this class. What the federation is stands 
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from nvflare.apis.signal import Signal
 
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.federation_file import read_federation
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.nvflare_engine import NVFlareEngine, Stopped
 from fedkge.deploy.nvflare_names import (
     CONTENT,
@@ -34,7 +34,7 @@ from fedkge.deploy.nvflare_names import (
 )
 from fedkge.deploy.processes import end_with_parent
 
-LOG = logging.getLogger("fedkge.server")
+LOG = log_of("fedkge.server")
 DELIVERY_SECONDS, PING_SECONDS = 600.0, 5.0
 
 

@@ -6,7 +6,6 @@ names the file, or it lies in the `local` folder of NVFlare's workspace.
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 from typing import Any
@@ -18,6 +17,7 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.member import Member
 from fedkge.deploy.nvflare_names import (
     CONTENT,
@@ -35,7 +35,7 @@ from fedkge.deploy.processes import end_with_parent
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError
 
-LOG = logging.getLogger("fedkge.site")
+LOG = log_of("fedkge.site")
 ANSWER_SECONDS = 600.0
 RETRY_SECONDS = 1.0
 
