@@ -58,9 +58,10 @@ class Preview:
         size = self.configuration.public_triples or (rounded_up(self.triples) if self.promise else self.triples)
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
             "once": f"{self.entities.names - merged:,} pseudonyms of entities; its number of triples as {size:,}",
-            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
+            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds{end}",
         }
 
     @property
