@@ -108,7 +108,13 @@ class Configuration(BaseModel):
     epsilon: float | None = Field(
         None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the budget does not cover, as in (epsilon, delta).")
+    delta: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Delta of (epsilon, delta); without it the smaller of 1e-5 and 1/(10 n), n the public size.",
+    )
+    allow_large_delta: bool = Field(False, description="Accept a delta of 1/n or more, which may publish a triple.")
     noise: float | None = Field(
         None, gt=0, description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds."
     )
@@ -156,7 +162,17 @@ class Configuration(BaseModel):
         1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."
     )
     public_triples: int = Field(
-        0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
+        0,
+        ge=0,
+        description="Public number of triples per client; 0 releases each client's number once, with noise, and charges"
+        " it.",
+    )
+    names: Literal["from-triples", "listed", "threshold"] = Field(
+        "from-triples",
+        description="Entity names: those of the triples, a list that no triple decides, or those that enough mention.",
+    )
+    names_share: float = Field(
+        0.25, gt=0, lt=1, description="Names `threshold`: share of epsilon that pays for the release of names."
     )
     public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
@@ -172,15 +188,15 @@ class Configuration(BaseModel):
     )
     record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
     canaries: int = Field(
-        0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."
+        0, ge=0, description="Triples to attack (random ones: design C; real ones: design R); half are trained on."
     )
     canary_coins: Literal["half", "independent", "seeded"] = Field(
         "half", description="Who is put there: a fixed half; or, for an audit, one system coin each, or a seeded one."
     )
-    canary_source: Literal["shared", "victim", "rare", "likely"] = Field(
+    canary_source: Literal["shared", "victim", "rare", "likely", "real"] = Field(
         "shared",
-        description="Names of canaries: those that victim and adversary share, the victim's, its rare ones, or likely "
-        "triples of its names.",
+        description="Canaries: random triples of names that victim and adversary share, of the victim's names, of its "
+        "rare ones; likely triples of its names; or its real triples, of which half are left out.",
     )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")

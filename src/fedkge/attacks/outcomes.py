@@ -10,7 +10,7 @@ from typing import Any
 
 from fedkge.attacks.rows_changed import RowsChanged
 from fedkge.attacks.targets import Design
-from fedkge.attacks.view import Adversary
+from fedkge.attacks.view import Attacker
 from fedkge.federation.storage import write_atomically
 from fedkge.result_files import read_attacks_file
 
@@ -24,7 +24,7 @@ class Outcome:
     """How one attack did on one design at one round."""
 
     attack: str
-    adversary: Adversary
+    adversary: Attacker
     design: Design
     round: int
     metrics: Mapping[str, Any]
@@ -35,9 +35,9 @@ def best_round(outcomes: Sequence[Outcome]) -> Outcome:
     return max(outcomes, key=lambda outcome: outcome.metrics["best_f1"]["value"])
 
 
-def grouped(outcomes: Sequence[Outcome]) -> dict[tuple[str, Adversary, Design], list[Outcome]]:
+def grouped(outcomes: Sequence[Outcome]) -> dict[tuple[str, Attacker, Design], list[Outcome]]:
     """Outcomes by attack, adversary and design, in the order of their rounds."""
-    groups: dict[tuple[str, Adversary, Design], list[Outcome]] = {}
+    groups: dict[tuple[str, Attacker, Design], list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault((outcome.attack, outcome.adversary, outcome.design), []).append(outcome)
     return groups

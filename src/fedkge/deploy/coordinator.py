@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +256,8 @@ class Coordinator:
             results = {name: server.rows_for(name) for name in report.broadcasts}
             Transcript(self._directory.path).write(report, results)
         self._memory.note(report)
-        self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds})
+        left_out = {"left_out": sorted(report.refused)} if report.refused else {}
+        self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds, **left_out})
         self._checkpoint.save(server, self._memory)
 
     def _finish(self, server: Server, configuration: Configuration) -> None:
@@ -277,8 +280,7 @@ class Coordinator:
 
     def _say(self, server: Server, configuration: Configuration, state: str) -> None:
         present = [name for name in self._members.clients() if name not in server.excluded]
-        times = [record["seconds"] for record in self._memory.history if "seconds" in record]
-        left = float(np.mean(times[-10:])) * (configuration.rounds - server.round) if times else None
+        seconds = usual_seconds(self._memory.history)
         self._status.write(
             state=state,
             round=server.round,
@@ -286,12 +288,22 @@ class Coordinator:
             present=present,
             refused=sorted(set(self._engine.clients()) - set(present)),
             gone=sorted(server.gone),
-            seconds_left=left,
+            seconds_left=None if seconds is None else seconds * (configuration.rounds - server.round),
         )
 
     def _tell(self, line: str) -> None:
         LOG.warning("%s", line)
         self._status.note(line)
+
+
+def usual_seconds(history: Sequence[Mapping[str, Any]]) -> float | None:
+    """How long a round takes: the median of the last ten in which nobody was left out (those wait for the lost).
+
+    >>> usual_seconds([{"seconds": 2.0}, {"seconds": 3.0}, {"seconds": 600.0, "left_out": ["north"]}])
+    2.5
+    """
+    times = [record["seconds"] for record in history if "seconds" in record and not record.get("left_out")]
+    return statistics.median(times[-10:]) if times else None
 
 
 def _reason(reply: object) -> str:

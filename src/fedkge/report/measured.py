@@ -14,7 +14,6 @@ from fedkge.report.document import (
     AttackSeries,
     Audit,
     Bound,
-    Copy,
     Curve,
     DesignFacts,
     Exposed,
@@ -22,7 +21,7 @@ from fedkge.report.document import (
 )
 from fedkge.report.reading import damaged
 from fedkge.report.verdict import judged
-from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
+from fedkge.report.wording import COINS, COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
 from fedkge.result_files import read_attacks_file, read_audit_file, read_exposed_file
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
@@ -32,7 +31,7 @@ CURVES = 5
 """Curves of the so many strongest attacks of a design are drawn."""
 NAMED = 100
 """So many exposed triples are listed, those that most attacks found first."""
-OF_REAL_TRIPLES = ("B", "D")
+OF_REAL_TRIPLES = ("B", "D", "R")
 """Designs whose members are real triples and whose non-members look like them."""
 
 Outcome = Mapping[str, Any]
@@ -76,7 +75,7 @@ def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
     last, best = group[-1], max(group, key=lambda outcome: outcome["metrics"]["best_f1"]["value"])
     metrics, calibrated = last["metrics"], last["metrics"]["calibrated_f1"]
     labels = (last["attack"], f"{last['attack']} ({last['adversary']})")
-    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] == "C"]
+    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] in COINS]
     return AttackRow(
         attack=last["attack"],
         adversary=last["adversary"],
@@ -165,8 +164,8 @@ def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def gather_exposed(run: Path, copy: Copy) -> Exposed:
-    """How many real triples some attack found, and which: by name only for their owner."""
+def gather_exposed(run: Path) -> Exposed:
+    """How many real triples some attack found, and which."""
     content = read_exposed_file(run / EXPOSED)
     if content is None:
         return Exposed(NOT_EXPOSED, 0.0, 0, 0, (), 0)
@@ -178,9 +177,7 @@ def gather_exposed(run: Path, copy: Copy) -> Exposed:
             for head, relation, tail in entry["found"]:
                 found[head, relation, tail].append(f"{entry['attack']} ({entry['design']})")
         ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-        named = ordered[:NAMED] if copy == "for-owner" else []
-        triples = tuple(ExposedTriple(*names, tuple(sorted(attacks))) for names, attacks in named)
-        left_out = len(found) - len(triples) if copy == "for-owner" else 0
-        return Exposed("", content["fpr"], attacked, len(found), triples, left_out)
+        triples = tuple(ExposedTriple(*names, tuple(sorted(attacks))) for names, attacks in ordered[:NAMED])
+        return Exposed("", content["fpr"], attacked, len(found), triples, len(found) - len(triples))
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(run / EXPOSED, error, AGAIN) from error

@@ -10,8 +10,17 @@ NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
 NOT_RANKED = "Not measured: the run has no test result."
 NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
 
+IN_OWNERS_COPY = (
+    "Not in this copy: measurements on private triples are in the owner's copy, because no budget has paid for them."
+)
+NO_FIGURE_PAID = (
+    "No figure was paid for: how well the model ranks private triples stands in the owner's copy alone "
+    "(`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on)."
+)
+
 PLAUSIBLE = "a model that merely knows what is plausible separates the two."
 DESIGNS: dict[str, tuple[str, str, str]] = {
+    "R": ("real triples that a coin left in the data", "real triples that a coin took out before training", ""),
     "C": ("random triples that were inserted (canaries)", "random triples that were not", ""),
     "B": (
         "real training triples",
@@ -25,7 +34,9 @@ DESIGNS: dict[str, tuple[str, str, str]] = {
 """Of each design: members, non-members, and why it does not count for the verdict (blank: it counts)."""
 
 COUNTED = "Only chance decided who is a member."
-DRAWN = ("C", "B")
+COINS = ("C", "R")
+"""Designs in which a coin decided who is a member."""
+DRAWN = (*COINS, "B")
 """Designs whose curves are drawn."""
 
 RELEASED = {
@@ -41,11 +52,26 @@ RELEASED = {
     "pooled": ("Every triple: all data was put together in one place before training.",),
 }
 
+NAMES = {
+    "from-triples": (
+        "Names: no list was given, so entity names follow from triples. Whoever aligns the vocabularies learns which "
+        "names a client has, and a triple that is the only mention of a name is not protected. Relation names are "
+        "public too."
+    ),
+    "listed": (
+        "Names: entity names come from a list that was made without looking at triples; who aligns the vocabularies "
+        "learns the list. Relation names are public too."
+    ),
+    "threshold": (
+        "Relation names are public. (Entity names are covered: those that enough triples mention were released with "
+        "noise and paid for, the others stayed at home with their triples.)"
+    ),
+}
+"""What a promise leaves open about names, by where they come from."""
 NOT_COVERED = (
-    "Names: which entities and relations a client holds is known to whoever aligns the vocabularies.",
     "Sizes: numbers of entities, relations and rounds, and the size of every message.",
     "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
-    "Held-out triples: validation and test results, this page's utility among them, are computed from them exactly.",
+    "Exact figures: validation and test results, attacks and audits, which stand in the owner's copy alone.",
     "What a client publishes by other ways, and what others can infer without its data.",
 )
 
@@ -56,12 +82,19 @@ LIMITS = (
     "The best F1 and the best round are chosen with the answers at hand, as the paper does. No attacker has them.",
     "An attack that is sure about a few triples and ignorant about the rest can hide behind an AUC near chance. Look "
     "at the left end of the ROC curve, and at the audit.",
-    "An AUC well below chance is not counted as leakage, though an attacker who knew that the sign had turned could "
-    "use it.",
+    "An AUC below chance counts as leakage too: an attacker who learns the sign elsewhere, as the shadow attack does, "
+    "can use it.",
     "The audit's bound is what was shown, its ceiling what that number of guesses could show at most. A bound below "
     "the claim confirms nothing.",
     "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
     "predict.",
+)
+
+
+SHAREABLE_LIMITS = (
+    "This copy holds what is public and what a budget has paid for. Attacks, audits and exact figures are functions of "
+    "private triples: ask the owner whether they contradict the promise.",
+    LIMITS[-1],
 )
 
 
@@ -73,10 +106,16 @@ NOT_ASKED = (
     "A canary is a random triple, and a noisy copy asks for likely ones: it shows less than an ordinary triple gives "
     "away. Read design B beside."
 )
+ORDINARY = (
+    "The attacked triples are real ones (design R). The shadow attack knows every triple but their coins: the worst "
+    "case, not a likely one."
+)
 
 
 def limits(configuration: Configuration) -> tuple[str, ...]:
     """How far the page's numbers go."""
+    if configuration.canary_source == "real":
+        return (ORDINARY, *LIMITS)
     if not configuration.copy_share:
         return (STANDS_OUT, *LIMITS)
     return LIMITS if configuration.canary_source == "likely" else (NOT_ASKED, *LIMITS)
@@ -115,11 +154,10 @@ def trusted(configuration: Configuration, promised: bool) -> str:
     return "The server and every other client, fully: vectors are sent as they are."
 
 
-def not_covered(configuration: Configuration) -> tuple[str, ...]:
+def not_covered(configuration: Configuration, names: str) -> tuple[str, ...]:
     """What the promise says nothing about."""
-    if configuration.public_triples or configuration.defence == "none":
-        return NOT_COVERED
-    return ("The number of a client's training triples to two digits, which this run treats as public.", *NOT_COVERED)
+    size = ("The number of a client's training triples, which this run treats as public.",)
+    return (NAMES[names], *(size if configuration.public_triples else ()), *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:
