@@ -195,7 +195,7 @@ def read_parquet(path: Path, columns: Columns | None = None) -> Iterator[NameBlo
                 first_row += len(batch)
                 produced += batch.nbytes
                 limits.check_decompressed(path, file_bytes, produced)
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:  # the last: a column's name is no UTF-8
         raise DataError(f"{path}: expected a readable Parquet file, got: {error}") from error
 
 
