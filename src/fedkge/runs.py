@@ -7,17 +7,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.account import open_account
 from fedkge.federation.defence import check_defence
+from fedkge.federation.model_file import check_model
 from fedkge.federation.name_release import FOLDER, NameFiles, kept_names
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
+from fedkge.federation.run import CONFIG, MODEL, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, drafted
 from fedkge.federation.transcript import recorded_rounds
@@ -115,7 +116,8 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     configuration, graphs, _ = _reopen(directory, data)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
-    ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
+    check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
+    ledger = open_account(directory.path)
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
 
 
@@ -178,7 +180,11 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
                 f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
             )
         return shards
-    graph = load(data, columns=parse_columns(configuration.columns)) if isinstance(data, str) else data
+    if isinstance(data, str):
+        columns, skip = parse_columns(configuration.columns), configuration.skip_header
+        graph = load(data, columns=columns, skip_header=skip)
+    else:
+        graph = data
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 
@@ -207,7 +213,9 @@ def _with_kept_names(
     """The graphs without the names that stayed at home, where names were released by a threshold."""
     if configuration.names != "threshold":
         return graphs
-    ledger, files = Ledger.read(directory.ledger), NameFiles(directory.path / FOLDER)
+    ledger, files = open_account(directory.path), NameFiles(directory.path / FOLDER)
+    if ledger is None:
+        return graphs
     owners = ledger.clients if len(graphs) == 1 and len(ledger.clients) == 1 else client_names(len(graphs))
     made = []
     for owner, client, graph in zip(owners, client_names(len(graphs)), graphs, strict=True):

@@ -15,7 +15,14 @@ from safetensors.numpy import load
 
 from fedkge.errors import RunError
 from fedkge.federation.run import RunDirectory, data_digest, escape, unescape
-from fedkge.federation.storage import load_tensors, make_folder, save_tensors, write_atomically
+from fedkge.federation.storage import (
+    StorageError,
+    load_tensors,
+    make_folder,
+    save_tensors,
+    write_atomically,
+    write_tensors_beside,
+)
 from fedkge.graph import Graph, Vocabulary
 
 ANY_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
@@ -93,6 +100,16 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch,
     assert path.read_bytes() == b"new"
 
 
+def test_tensors_whose_name_cannot_be_synced_leave_no_litter(tmp_path, monkeypatch):
+    def fail(_folder):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("fedkge.federation.storage.sync_folder", fail)
+    with pytest.raises(StorageError, match="could not be written"):
+        write_tensors_beside(tmp_path / "a", {"x": np.zeros(2)}, {})
+    assert list(tmp_path.iterdir()) == []
+
+
 def full_disk(monkeypatch, call):
     def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -160,7 +177,10 @@ def test_vocabularies_come_back(tmp_path, entities, relations):
 
 def test_damaged_metrics_say_where(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"round": 1}\n{"rou')
-    with pytest.raises(RunError, match=r"metrics.jsonl: expected one JSON object per line"):
+    with pytest.raises(RunError, match=r"metrics.jsonl:2: expected JSON, got: "):
+        RunDirectory(tmp_path).read_metrics()
+    (tmp_path / "metrics.jsonl").write_text('{"round": 1}\n')
+    with pytest.raises(RunError, match=r"metrics.jsonl:1: tail.realistic.mrr: Field required"):
         RunDirectory(tmp_path).read_metrics()
     assert RunDirectory(tmp_path / "empty").read_metrics() == []
 

@@ -6,7 +6,8 @@ The order of a client's round is: `charge`, draw the noise, write the state besi
 its place, upload. So what was charged and not released is in no state that anybody could go on from.
 
 Guarantees: after a crash at any moment the ledger that is read back holds at least every charge that `charge` has
-returned for. (Who can write the file can also cut whole lines off its end; the checksums are against accidents.)
+returned for. A ledger that was cut, or brought back from an older copy, is refused where the `Witness` of its last head
+is there. (Who can write the file and the witness can write new ones: both are against accidents and backups.)
 """
 
 from __future__ import annotations
@@ -15,71 +16,25 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from fedkge.accounting.accountants import make_accountant, merged
-from fedkge.accounting.ledger_lines import damage, read_lines, sealed
+from fedkge.accounting.ledger_chain import Chain
+from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
+from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
 from fedkge.accounting.promises import Promise, covers
+from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.errors import PrivacyError
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.mechanisms.events import Charge
-
-Charges: TypeAlias = tuple[Charge, ...]
 
 __all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
 FILTERED = "filter"
 """The fact of a promise whose noise was chosen from what was seen: only the whole budget is then a guarantee."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One charge: the round it paid for (None for a torn line), and whether that round's upload was let go."""
-
-    round: int | None
-    charges: Charges
-    released: bool = False
-
-
-@dataclass(frozen=True)
-class Once:
-    """What a client released once, before its promise: what was paid, and the released value or its fingerprint."""
-
-    charges: Charges
-    value: Any
-
-
-@dataclass
-class _Account:
-    """What one client has promised and spent, in the order of the lines."""
-
-    promise: Promise
-    provisional: bool = False
-    """Something was released once, and the promise that the rest follows from is not made yet."""
-    once: dict[str, Once] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    unreleased: dict[int, int] = field(default_factory=dict)
-    """Round to the place of its newest entry that was not released."""
-    states: set[str] = field(default_factory=set)
-    """Fingerprints of the states that were released."""
-
-    def charged(self, round: int, charges: Charges) -> bool:  # noqa: A002
-        """Whether this round is paid for and has not left."""
-        place = self.unreleased.get(round)
-        return place is not None and self.entries[place].charges == charges
-
-    def released(self, round: int) -> bool:  # noqa: A002
-        """Whether this round was paid for and has left, and waits for nothing."""
-        return round not in self.unreleased and any(entry.round == round for entry in self.entries)
-
-    def release(self) -> None:
-        """Let all that is paid for go: a later round may have drawn for what an earlier one paid."""
-        for place in self.unreleased.values():
-            self.entries[place] = replace(self.entries[place], released=True)
-        self.unreleased.clear()
 
 
 class Ledger:
@@ -94,10 +49,13 @@ class Ledger:
     (True, 3.5)
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, run: str = "", witness: Witness | None = None) -> None:
         self.path = path
-        self._accounts: dict[str, _Account] = {}
-        self._checksum = ""
+        self.notice = ""
+        """What a person should know about this ledger; blank where there is nothing."""
+        self._chain = Chain(run, witness)
+        self._accounts: dict[str, ClientEntries] = {}
+        self._releases = 0
         self._size = 0
         self._failed = False
         self._lock = threading.RLock()
@@ -108,30 +66,46 @@ class Ledger:
         return cls(None)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The ledger at `path`, ready to be written; a new one if there is none.
+    def open(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
+        """The ledger at `path`, ready to be written; a new one if there is none. `run` is whose it must be.
 
         A line that a crash tore is counted as one largest round of every client, and that count is written down.
         """
-        ledger = cls(Path(path))
+        ledger = cls(Path(path), run, Witness(witness_folder()))
         if not ledger._file.exists():
             make_folder(ledger._file.parent)
             write_atomically(ledger._file, b"")
         content = ledger._file.read_bytes()
         whole = ledger._read(content)
+        ledger.notice = ledger._chain.check(ledger._name)
         if whole < len(content):
-            line, checksum = sealed(_torn(len(content) - whole), ledger._checksum)
+            line, record, checksum = ledger._chain.next_line(_torn(len(content) - whole))
             write_atomically(ledger._file, content[:whole], line)
-            ledger._checksum, ledger._size = checksum, whole + len(line)
+            ledger._size = whole + len(line)
+            ledger._chain.take(record, checksum)
+        ledger._chain.remember()
         return ledger
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same."""
-        ledger = cls(Path(path))
-        if not ledger._file.is_file():
-            raise PrivacyError(f"{path}: expected a privacy ledger, found no such file; was the run trained privately?")
-        ledger._read(ledger._file.read_bytes())
+    def read(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
+        """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same.
+
+        Whoever reads the ledger of a run directory uses `fedkge.federation.account.open_account`, which also looks at
+        the clients' states.
+        """
+        for last in (False, True):  # a run that goes on meanwhile may have written, and witnessed, one more line
+            ledger = cls(Path(path), run, Witness(witness_folder()))
+            if not ledger._file.is_file():
+                raise PrivacyError(
+                    f"{path}: expected a privacy ledger, found no such file; was the run trained privately?"
+                )
+            ledger._read(ledger._file.read_bytes())
+            try:
+                ledger.notice = ledger._chain.check(ledger._name)
+                break
+            except PrivacyError:
+                if last:
+                    raise
         ledger._failed = True
         return ledger
 
@@ -255,6 +229,28 @@ class Ledger:
                     f"{self._name}: round {round} of {client} was never charged, so it must not leave; charge it first"
                 )
 
+    @property
+    def releases(self) -> int:
+        """How many releases were written, of all clients."""
+        with self._lock:
+            return self._releases
+
+    @property
+    def mark(self) -> str:
+        """The random number of the last line; blank before the first. It depends on no data, so it may leave."""
+        with self._lock:
+            return self._chain.mark
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether a line of this ledger has this random number: then it holds all that was written before that one."""
+        with self._lock:
+            return self._chain.has_mark(mark)
+
+    def is_waiting(self, client: str) -> bool:
+        """Whether some round of the client is charged and not released."""
+        with self._lock:
+            return bool(self._account(client).unreleased)
+
     def has_released(self, client: str, state: str) -> bool:
         """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
         with self._lock:
@@ -286,20 +282,24 @@ class Ledger:
     def _name(self) -> str:
         return str(self.path or "privacy ledger")
 
-    def _account(self, client: str) -> _Account:
+    def _account(self, client: str) -> ClientEntries:
         if client not in self._accounts:
             known = ", ".join(self._accounts) or "nobody"
             raise PrivacyError(f"{self._name}: {client} has promised nothing (known: {known}); promise before charging")
         return self._accounts[client]
 
     def _append(self, record: dict[str, Any]) -> None:
-        """Write a line, sync it, and only then believe it; broken off in between, this ledger writes nothing more."""
+        """Write a line, sync it, let the witness see it, and only then believe it.
+
+        Broken off in between, this ledger writes nothing more.
+        """
         self._check_alone()
-        line, checksum = sealed(record, self._checksum)
+        line, marked, checksum = self._chain.next_line(record)
         self._failed = True
         if self.path is not None:
             self._write(line)
-        self._checksum = checksum
+        self._chain.take(marked, checksum)
+        self._chain.remember()
         self._apply(record)
         self._failed = False
 
@@ -330,10 +330,11 @@ class Ledger:
         whole = 0
         for number, (record, checksum, end) in enumerate(read_lines(content, self._name), start=1):
             try:
-                self._apply(record)
+                self._chain.take(record, checksum)
+                self._apply({key: value for key, value in record.items() if key not in (NONCE, RUN)})
             except (KeyError, TypeError, ValueError, PrivacyError) as error:
                 raise damage(self._name, number, f"it makes no sense ({error})") from error
-            whole, self._checksum = end, checksum
+            whole = end
         if whole < len(content):
             self._apply(_torn(len(content) - whole))
         self._size = whole
@@ -344,30 +345,21 @@ class Ledger:
         if kind == "promise":
             promise = Promise.of_record(record)
             known = self._accounts.get(promise.client)
-            self._accounts[promise.client] = _Account(
-                promise, once=known.once if known else {}, entries=known.entries if known else []
-            )
+            self._accounts[promise.client] = known.promised(promise) if known else ClientEntries(promise)
         elif kind == "once":
             promise = Promise.of_record(record["promise"])
-            account = self._accounts.setdefault(promise.client, _Account(promise, provisional=True))
+            account = self._accounts.setdefault(promise.client, ClientEntries(promise, provisional=True))
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
             account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":
             for account in self._accounts.values():
                 account.entries.append(Entry(None, account.promise.largest_round))
         elif kind == "charge":
-            account = self._account(record["client"])
-            if account.provisional:
-                raise ValueError(f"{record['client']} has not promised")
-            account.unreleased[record["round"]] = len(account.entries)
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
-            account.entries.append(Entry(record["round"], charges))
+            self._account(record["client"]).charge(record["round"], charges)
         elif kind == "release":
-            account = self._account(record["client"])
-            if record["round"] not in account.unreleased and not account.released(record["round"]):
-                raise ValueError(f"round {record['round']} was never charged")
-            account.release()
-            account.states.add(record.get("state", ""))
+            self._account(record["client"]).release(record["round"], record.get("state", ""))
+            self._releases += 1
         else:
             raise ValueError(f"unknown kind {kind!r}")
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.cli.account import NOT_PRIVATE, POINTS, finite, label, shown
+from fedkge.cli.account_copy import worth_table
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError, PrivacyError, RunError
 
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
+    from fedkge.accounting.posterior import GuessWorth
     from fedkge.accounting.statements import Total
     from fedkge.mechanisms.events import Charge
 
@@ -49,6 +51,7 @@ def account_runs(
         each = [_run_record(run) for run in runs]
         clients = spending_over_runs([run.ledger for run in runs], given, counting)
         costs = {client: total.spending.epsilon(given, counting) for client, total in clients.items()}
+        worth = _worth(clients, costs, given, counting)
         owners = _by_owners(runs, clients, given, counting)
         curves = _curves(runs, clients, given, counting)
         if plot is not None:
@@ -62,6 +65,7 @@ def account_runs(
         "private": not reasons,
         "not_private_because": reasons,
         "together": {client: finite(cost) for client, cost in costs.items()},
+        "guess": {client: each.record() for client, each in worth.items()},
         "counted_by_costliest": _unsure(runs, clients),
         "by_owners": {str(count): finite(cost) for count, cost in owners.items()},
         "epsilon_over_rounds": {
@@ -73,6 +77,8 @@ def account_runs(
         print_json(record)
     else:
         _show(runs, record, clients, owners, curves)
+        if worth:
+            stdout().print(worth_table(worth))
     if warning := large_epsilon(max((cost for cost in costs.values() if math.isfinite(cost)), default=None)):
         say(f"WARNING: {warning}")
     if plot is not None:
@@ -94,24 +100,29 @@ def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
+    from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
-    if path.is_file():
-        ledger, data = Ledger.read(path), ""
-    elif (path / FILE_NAME).is_file():
-        ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
+    folder = path.parent if path.is_file() and path.name == FILE_NAME else path
+    directory, data = RunDirectory(folder), ""
+    ledger: Ledger | None
+    if folder.is_file():
+        ledger = Ledger.read(folder)  # of an overwritten run, or a copy: its checkpoints are not here
+    elif directory.exists() or directory.ledger.is_file():
         provenance = directory.read_configuration()[1] if directory.exists() else {}
         check_has_data(path, provenance)
-        data = str(provenance.get("data", ""))
-    elif RunDirectory(path).exists():
-        raise PrivacyError(
-            f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "
-            "away; train with --defence recommended --epsilon 8"
-        )
+        ledger, data = open_account(folder), str(provenance.get("data", "")) if path == folder else ""
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if not ledger.clients:
+    if ledger is None and directory.exists() and directory.read_configuration()[0].defence == "none":
+        raise PrivacyError(
+            f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
+            "--defence recommended --epsilon 8"
+        )
+    if ledger is None or not ledger.clients:
         raise PrivacyError(f"{path}: nobody has promised anything yet; the run ended before its first round")
+    if ledger.notice:
+        say(ledger.notice)
     return _Opened(path, ledger, data)
 
 
@@ -174,6 +185,20 @@ def _reasons(records: Sequence[dict[str, Any]]) -> list[str]:
 def _unsure(runs: Sequence[_Opened], clients: dict[str, Total]) -> dict[str, list[str]]:
     """Each client's runs in which nobody is known to hold its triples: their costliest client was counted."""
     return {name: [str(runs[place].path) for place in total.unsure] for name, total in clients.items() if total.unsure}
+
+
+def _worth(
+    clients: dict[str, Total], costs: dict[str, float], delta: float, accountant: Accountant
+) -> dict[str, GuessWorth]:
+    """What a guess about a triple of each client is worth after all runs; nothing where nothing is guaranteed."""
+    from fedkge.accounting.posterior import guess_worth  # noqa: PLC0415
+
+    found = {}
+    for client, total in clients.items():
+        worth = guess_worth(total.spending.charges, costs[client], delta, adaptive=bool(total.spending.budgets))
+        if worth and accountant.sound:
+            found[client] = worth
+    return found
 
 
 def _by_owners(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.tables import grid, print_json, printable, say, stdout
+from fedkge.cli.tables import grid, print_json, say, stdout
+from fedkge.text import printable
 
 if TYPE_CHECKING:
     from fedkge.deploy.preview import Preview
@@ -38,16 +39,20 @@ def check(
     settings = read_site(site)
     asked = proposal(read_federation(terms).configuration) if terms else settings.limits.usual
     found = preview(settings, asked)
+    server_key = _server_key(settings.kit)
     if as_json:
-        print_json(_record(found, names))
+        print_json({**_record(found, names), "requests": server_key})
         return
     rows = [
         ("promise", found.promised),
+        *([("a guess is worth", found.worth.words)] if found.worth else []),
+        *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
         ("names come", found.names_follow),
         ("entity names", found.entities.summary),
         ("relation names", found.relations.summary),
         ("key and rules", f"{found.fingerprint}: the same at all sites"),
+        ("obeys", _obeys(server_key)),
     ]
     stdout().print(grid(f"{found.site} in {found.federation}", ("", ""), rows, words=(0, 1)))
     if names:
@@ -59,12 +64,28 @@ def check(
         say("WARNING: without a defence every row shows what this site's triples taught it.")
 
 
+def _server_key(kit: Path) -> str | None:
+    """The fingerprint of the key that the server signs its requests with, if the start-up kit is here."""
+    from fedkge.deploy.request_keys import PUBLIC_FILE, fingerprint, read_public_key  # noqa: PLC0415
+
+    startup = kit / "startup"
+    return fingerprint(read_public_key(startup)) if (startup / PUBLIC_FILE).exists() else None
+
+
+def _obeys(server_key: str | None) -> str:
+    if server_key is None:
+        return "nobody yet: the start-up kit with the server's public key is not here, or too old to have one"
+    return f"requests signed with the key {server_key}: compare it with the coordinator's by telephone"
+
+
 def _record(found: Preview, names: bool) -> dict[str, Any]:
     reports = {"entities": found.entities, "relations": found.relations}
     return {
         "site": found.site,
         "federation": found.federation,
         "promised": found.promised,
+        "guess": found.worth.record() if found.worth else None,
+        "holds": found.holds,
         "leaves": found.told,
         "names_come": found.names_follow,
         "sole_mentions": found.sole_mentions,

@@ -19,6 +19,7 @@ from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import PolicyError, PrivacyError
+from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
@@ -129,7 +130,7 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    raw = load(settings.graph, columns=parse_columns(settings.columns))
+    raw = load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
     canonical, key = canonical_site(settings), read_key(settings.key)
     ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
     released = raw
@@ -165,9 +166,10 @@ def released_site(
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
     """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
     undefended = directory.exists() and directory.read_configuration()[0].defence == "none"
-    promised = directory.exists() and Ledger.open(directory.ledger).is_promised(settings.name)
+    found = open_account(directory.path)
+    promised = found is not None and found.is_promised(settings.name)
     _same_as_before(configuration, raw, directory, bound=undefended or promised)
-    return Ledger.open(directory.ledger)
+    return continue_account(directory)
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:

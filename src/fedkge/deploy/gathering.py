@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
 from fedkge.configuration import Configuration
@@ -29,8 +28,9 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
+from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import Run, RunDirectory, provenance_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
 from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
@@ -84,8 +84,8 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
-    _write_model(directory, configuration, members, union)
     _write_ledger(directory, members)
+    _write_model(directory, configuration, members, union)
     _write_transcript(server, directory, members, union)
     return out
 
@@ -99,8 +99,13 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
             raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
         directory, canonical = RunDirectory(site.run), canonical_site(site)
         if site.names_are == "threshold":
-            raw, options = load(site.graph, columns=parse_columns(site.columns)), directory.read_configuration()[0]
-            canonical, _ = released_site(options, site, raw, canonical, Ledger.read(directory.ledger), directory)
+            raw = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
+            options, ledger = directory.read_configuration()[0], open_account(directory.path)
+            if ledger is None:
+                raise RunError(
+                    f"{directory.path}: {site.name} has released no names yet, so there is nothing to gather"
+                )
+            canonical, _ = released_site(options, site, raw, canonical, ledger, directory)
         aligned = site_graph(canonical, pseudonymise).aligned
         found.append(_Site(site.name, client, site, _named(aligned, client), directory))
     return found
@@ -129,7 +134,14 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     if canaries is not None:
         count = json.loads(canaries.read_text(encoding="utf-8").split("\n", 1)[0])["targets"]
         coins = {"canaries": count, "canary_coins": "independent"}
-    options = {"data": str((out / GRAPHS).resolve()), "columns": "", "clients": len(members), **kept, **coins}
+    options = {
+        "data": str((out / GRAPHS).resolve()),
+        "columns": "",
+        "skip_header": None,
+        "clients": len(members),
+        **kept,
+        **coins,
+    }
     options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
     return first.model_copy(update=options)
 
@@ -154,7 +166,12 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
             tensors[f"entities/{member.client}"] = table
     facts = members[0].directory.read_model()[1]
     directory.write_vocabularies(entities, relations)
-    directory.write_model(tensors, {"round": facts["round"]})
+    last = {
+        member.client: number
+        for member in members
+        for number in member.directory.read_model()[1].get(LAST_ROUNDS, {}).values()
+    }
+    directory.write_model(tensors, {"round": facts["round"], **({LAST_ROUNDS: last} if last else {})})
     graphs = [member.graph for member in members]
     run = Run(configuration, graphs, entities, relations, tensors, (), directory.path)
     directory.write_metrics(_metrics(run, facts["round"]))
@@ -163,8 +180,10 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
 def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     from fedkge.federation.messages import Scores  # noqa: PLC0415
     from fedkge.federation.server import weighted_mean  # noqa: PLC0415
+    from fedkge.federation.training import with_left_out  # noqa: PLC0415
 
-    scores = {name: Scores.of(evaluation) for name, evaluation in run.evaluate("test").items()}
+    evaluations = run.evaluate("test")
+    scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
     clients = {
@@ -172,14 +191,16 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
         for name, score in scores.items()
     }
     facts = {"round": round_number, "split": "test", "bytes_up": 0, "bytes_down": 0}
-    return [{**facts, **weighted_mean(scores), "clients": clients}]
+    return [with_left_out({**facts, **weighted_mean(scores), "clients": clients}, evaluations)]
 
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
     """Every promise and every charge again, under the clients' names here; a torn line stays a charge."""
-    ledger = Ledger.open(directory.ledger)
+    ledger = continue_account(directory)
     for member in members:
-        found = Ledger.read(member.directory.ledger)
+        found = open_account(member.directory.path)
+        if found is None:
+            continue
         for name, promise in found.promises.items():
             own = replace(promise, client=member.client)
             for what, once in found.once(name).items():

@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.posterior import GuessWorth, guess_worth
 from fedkge.accounting.promises import COPIED
 from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
+from fedkge.copies import NoisyCopy
+from fedkge.copies.holding import Holding, holding_of, measured_elsewhere
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
+from fedkge.federation.account import open_account
 from fedkge.federation.advance import NAMES, assume_exact_size, provisional, public_size
-from fedkge.federation.defence import defence_of
+from fedkge.federation.defence import Defence, defence_of
 from fedkge.federation.name_release import event_of
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.state_file import saved_release
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
 from fedkge.mechanisms.events import Charge, Names, Size
@@ -38,6 +44,20 @@ class Preview:
     fingerprint: str
     configuration: Configuration
     promise: Promise | None
+    worth: GuessWorth | None
+    """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
+
+    drawn: Holding | None
+    """How much of the graph the copy holds that this site has drawn, by released values; None before."""
+
+    @property
+    def holds(self) -> str:
+        """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
+        copy = self.promise.facts.get(COPIED) if self.promise else None
+        if self.drawn:
+            return self.drawn.words
+        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
+
     paid: tuple[Charge, ...]
     """What is released once before the promise: the size, perhaps the names."""
     sole_mentions: int
@@ -130,7 +150,29 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         site_fingerprint(site, key),
         configuration,
         defence.promise(site.name) if defence else None,
+        _worth(defence) if defence else None,
+        _drawn(RunDirectory(site.run), site.name),
         ledger.charges(site.name) if defence else (),
         sole_mentions(made.graph),
         staying,
     )
+
+
+def _drawn(run: RunDirectory, client: str) -> Holding | None:
+    """What the copy in the site's run directory holds, by what it released and the public number in its promise."""
+    path = run.checkpoints / f"{client}.safetensors"
+    ledger = open_account(run.path)
+    if ledger is None or not path.exists():
+        return None
+    copy, promise = saved_release(path), ledger.promises.get(client)
+    return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
+
+
+def _worth(defence: Defence) -> GuessWorth | None:
+    """By all rounds that are planned; None for noise that anybody can repeat."""
+    options = defence.options
+    if options.noise_seed is not None or not defence.accountant.sound:
+        return None
+    charges = defence.planned(options.rounds)
+    epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)
+    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.schedule.adaptive)

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from fedkge.deploy.liveness import HEARTBEAT_SECONDS
 from fedkge.errors import RunError, UnavailableError
+from fedkge.federation.storage import make_folder
+from fedkge.private_files import UMASK, open_private
 
 SERVER_VARIABLE, SITE_VARIABLE = "FEDKGE_FEDERATION", "FEDKGE_SITE"
 """By these a job process finds the settings of its own machine."""
@@ -47,7 +50,7 @@ def server_command(kit: Path, log: Path, variables: Mapping[str, str]) -> Comman
 
 def site_command(kit: Path, site: str, log: Path, variables: Mapping[str, str]) -> Command:
     """NVFlare's client with this kit."""
-    who = [f"uid={site}", f"org={site.replace('-', '_')}"]
+    who = [f"uid={site}", f"org={site.replace('-', '_')}", f"heart_beat_interval={HEARTBEAT_SECONDS:g}"]
     arguments = ["-s", "fed_client.json", "--set", "secure_train=true", *who, "config_folder=config"]
     return Command(SITE_MODULE, arguments, kit, log, variables)
 
@@ -79,9 +82,9 @@ class Child:
         command = self._command
         if not (command.kit / "startup").is_dir():
             raise UnavailableError(f"{command.kit}: expected a start-up kit (a folder with `startup` in it); unpack it")
-        command.log.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(command.log.parent)
         self._close_log()
-        self._log = command.log.open("ab")
+        self._log = open(command.log, "ab", opener=open_private)  # noqa: SIM115 (closed with the process)
         self._began = time.monotonic()
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and NVFlare's module)
             [sys.executable, "-u", "-m", command.module, "-m", str(command.kit), *command.arguments],
@@ -96,6 +99,7 @@ class Child:
             stderr=subprocess.STDOUT,
             preexec_fn=_killed_with_parent,  # noqa: PLW1509 (no other thread is forking)
             start_new_session=True,
+            umask=UMASK,  # whatever NVFlare and its job processes write is for this user only
         )
 
     def _close_log(self) -> None:

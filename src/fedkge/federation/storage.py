@@ -16,16 +16,28 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from fedkge.errors import RunError
+from fedkge.plain_files import open_plain, parse_json
+from fedkge.private_files import make_private, new_file
 
 Tensors = Mapping[str, NDArray[Any]]
 
 PARTIAL = ".partial"
+READABLE = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
+"""Types of numbers, as safetensors writes them, that are read."""
 DTYPES = {
     np.dtype(np.float32): "F32",
     np.dtype(np.float64): "F64",
     np.dtype(np.int32): "I32",
     np.dtype(np.int64): "I64",
 }
+
+
+class StorageError(RunError):
+    """A file of a run could not be written: the disk is full, or its folder is read-only.
+
+    >>> StorageError("client-0.safetensors: could not be written").exit_code
+    6
+    """
 
 
 def write_atomically(path: Path, *content: bytes | memoryview) -> None:
@@ -52,6 +64,7 @@ def beside(path: Path) -> Path:
 def write_beside(path: Path, *content: bytes | memoryview) -> None:
     """Write and sync what `put_in_place` will put at `path`."""
     try:
+        new_file(beside(path))
         with beside(path).open("wb") as file:
             for part in content:
                 file.write(part)
@@ -76,19 +89,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _unwritten(path: Path, error: OSError) -> RunError:
-    return RunError(
+def _unwritten(path: Path, error: OSError) -> StorageError:
+    return StorageError(
         f"{path}: could not be written ({error.strerror or error}); "
         "free some space or make the folder writable, then `fedkge resume`"
     )
 
 
 def make_folder(path: Path) -> None:
-    """Make `path` and its parents, so that they too survive a power cut."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """Make `path` and its parents, for their owner only and so that they too survive a power cut."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        for folder in missing:
+        for folder in make_private(path):
             sync_folder(folder.parent)
     except OSError as error:
         raise RunError(f"{path}: cannot be made ({error.strerror or error}); choose another --out") from error
@@ -114,6 +125,7 @@ def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts:
     try:
         sync_folder(path.parent)
     except OSError as error:
+        _remove(beside(path))
         raise _unwritten(path, error) from error
 
 
@@ -134,24 +146,61 @@ def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> I
     yield from map(raw_bytes, arrays.values())
 
 
+def load_facts(path: Path) -> dict[str, Any]:
+    """The facts alone of what `save_tensors` wrote, without a look at its tensors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "a"), {"x": np.zeros(3)}, {"round": 2}); load_facts(Path(folder, "a"))
+    {'round': 2}
+    """
+    try:
+        open_plain(path).close()
+        with safe_open(path, framework="numpy") as file:
+            return _facts((file.metadata() or {}).get("fedkge", "{}"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read what `save_tensors` wrote; a missing or damaged file is an error that says so."""
     try:
+        open_plain(path).close()
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            tensors = {name: read_tensor(file, name) for name in file.keys()}  # noqa: SIM118 - not a dict
         text = metadata.get("fedkge", "{}")
         if metadata.get("checksum") != _checksum(tensors, text):
             raise ValueError("its checksum is wrong")
-        facts: dict[str, Any] = json.loads(text)
+        facts = _facts(text)
     except FileNotFoundError as error:
         raise RunError(f"{path}: no such file") from error
     except (SafetensorError, OSError, ValueError) as error:
-        raise RunError(
-            f"{path}: expected a safetensors file, got a damaged one ({error}); "
-            "restore it from a copy, or start again with --overwrite"
-        ) from error
+        raise _damaged(path, error) from error
     return tensors, facts
+
+
+def _facts(text: str) -> dict[str, Any]:
+    facts = parse_json(text)
+    if not isinstance(facts, dict):
+        raise ValueError(f"its facts are no JSON object but {facts!r:.40}")
+    return facts
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    return RunError(
+        f"{path}: expected a safetensors file, got a damaged one ({error}); "
+        "restore it from a copy, or start again with --overwrite"
+    )
+
+
+def read_tensor(file: Any, name: str) -> NDArray[Any]:
+    """One tensor of an open safetensors file; a ValueError for numbers that NumPy lacks, such as BF16 and F8."""
+    kind = file.get_slice(name).get_dtype()
+    if kind not in READABLE:
+        raise ValueError(f"tensor {name!r:.60} has numbers of type {kind}, expected one of {', '.join(READABLE)}")
+    tensor: NDArray[Any] = file.get_tensor(name)
+    return tensor
 
 
 def raw_bytes(array: NDArray[Any]) -> memoryview:

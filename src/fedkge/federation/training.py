@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_limits
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
+from fedkge.evaluation import Evaluation
+from fedkge.federation.account import continue_account
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
@@ -22,7 +24,7 @@ from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Scores, Shared
 from fedkge.federation.name_release import FOLDER, NameFiles, with_released_names
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import Run, RunDirectory, shape_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
@@ -66,7 +68,8 @@ class Federation:
         cores = configuration.threads or available_cores()
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
-        engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
+        allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
+        engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -86,7 +89,7 @@ class Federation:
             ledger = Ledger.in_memory()
         else:
             with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
-                ledger = Ledger.open(self._directory.ledger)
+                ledger = continue_account(self._directory)
         if draft is not None:
             self._names.adopt(draft.names)
             ledger.adopt(draft.ledger)
@@ -120,6 +123,8 @@ class Federation:
         alone = self._directory.locked() if self._directory else nullcontext()
         with alone, threadpool_limits(limits=1, user_api="blas"):
             self._begin()
+            if self._ledger is not None and self._ledger.notice:
+                self._observer.noticed(self._ledger.notice)
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
                 if not self._round():
@@ -235,7 +240,8 @@ class Federation:
         scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
         history = list(self._memory.history)
         if scores:
-            history.append({**self._record_of(scores, "test"), "round": facts["round"]})
+            record = {**self._record_of(scores, "test"), "round": facts["round"]}
+            history.append(with_left_out(record, evaluations))
             self._observer.end(history[-1])
         if self._directory:
             self._directory.write_metrics(history)
@@ -244,7 +250,8 @@ class Federation:
 
     def _best_tensors(self) -> tuple[Mapping[str, NDArray[Any]], dict[str, Any]]:
         if self._memory.best_round == 0:
-            return self.tensors(), {"round": self.server.round}
+            last = {} if self._ledger is None else {LAST_ROUNDS: dict(sorted(self._memory.delivered.items()))}
+            return self.tensors(), {"round": self.server.round, **last}
         if self._directory:
             return self._directory.read_model(best=True)
         return self._best, {"round": self._memory.best_round}
@@ -343,7 +350,7 @@ def _workers(cores: int, clients: int) -> int:
 
 
 def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
-    minimum = 1 if pooled else configuration.minimum_clients
+    minimum = 1 if pooled else configuration.least_clients
     if minimum > clients:
         raise ConfigurationError(f"minimum-clients: expected at most the {clients} clients there are, got {minimum}")
     return ServerPlan(
@@ -354,6 +361,14 @@ def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> Se
         minimum,
         configuration.largest_row_norm,
     )
+
+
+def with_left_out(record: dict[str, Any], evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """The record, and for each client how many triples were left out of its score because somebody trains on them."""
+    for name, evaluation in evaluations.items():
+        if evaluation.left_out:
+            record["clients"][name]["left_out"] = evaluation.left_out
+    return record
 
 
 def _round_facts(report: RoundReport, seconds: float) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from fedkge import __version__
 from fedkge.configuration import Configuration
+from fedkge.federation.account import open_account
 from fedkge.federation.run import RunDirectory, check_has_data
 from fedkge.report.document import FORMAT, Copy, Document, Method, RunFacts
 from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
-from fedkge.report.promised import gather_claim, gather_spending, open_ledger
+from fedkge.report.promised import gather_claim, gather_spending
 from fedkge.report.reading import fingerprints
 from fedkge.report.verdict import decide
 from fedkge.report.wording import limits, seed_note
@@ -30,10 +31,10 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
     """Everything that the report says about a run, from the files in its directory alone."""
     configuration, provenance = RunDirectory(run).read_configuration()
     check_has_data(run, provenance)
-    ledger = open_ledger(run)
+    ledger = open_account(run)
     audit = gather_audit(run)
     attacks = gather_attacks(run, audit)
-    claim = gather_claim(ledger, configuration)
+    claim = gather_claim(run, ledger, configuration)
     spending = gather_spending(ledger, configuration)
     utility = gather_utility(run, configuration, beside)
     return Document(
