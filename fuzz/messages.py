@@ -66,6 +66,9 @@ class _Nobody:
 
     def lose(self, _site: str) -> None: ...
 
+    def seal(self, _site: str, _token: bytes, _content: bytes) -> tuple[int, bytes]:
+        return 1, b""
+
     def stopped(self) -> bool:
         return False
 
@@ -75,7 +78,7 @@ class _Answers:
 
     def __init__(self) -> None:
         self.content = b""
-        self._engine = NVFlareEngine(_Nobody())
+        self._engine = NVFlareEngine(_Nobody(), _Nobody())
 
     def clients(self) -> Sequence[str]:
         return ("a", "b")
@@ -150,7 +153,13 @@ def _site(folder: Path) -> Judge:
         create_key(folder / "consortium.key")
     values = {"name": "a", "federation": "study", "graph": "graph.tsv", "run": "run", "seed": 7, "threads": 1}
     limits = {"answer-evaluations": True, "tell-loss": True}
-    more = {"alignment": "keyed", "privacy": {"defence": "none"}, "limits": limits, "least-owners": 1}
+    more = {
+        "alignment": "keyed",
+        "privacy": {"defence": "none"},
+        "limits": limits,
+        "least-owners": 1,
+        "entities": "from-triples",
+    }
     member = Member(parse_site({**values, **more}, folder=folder))
     for request in _requests():
         member.answer(encode(request))
