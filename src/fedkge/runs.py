@@ -18,7 +18,16 @@ from fedkge.federation.model_file import check_model
 from fedkge.federation.name_release import FOLDER, NameFiles, kept_names
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, MODEL, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
+from fedkge.federation.run import (
+    CONFIG,
+    MODEL,
+    Run,
+    RunDirectory,
+    check_has_data,
+    check_same_data,
+    provenance_of,
+    shape_of,
+)
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, drafted
 from fedkge.federation.transcript import recorded_rounds
@@ -78,11 +87,11 @@ def start(
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
-    draft = drafted(graphs, configuration)  # refuses an impossible budget before an old run is removed
+    draft = drafted(graphs, configuration, kept=directory is not None)  # refuses an impossible budget before a removal
     if directory:
         if directory.exists():
             directory.remove()
-        directory.create(configuration, provenance_of(graphs, configuration))
+        directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
     disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
     return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
@@ -198,12 +207,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration, directory.path)
-    expected, found = str(provenance.get("data")), data_digest(graphs)
-    if expected != found:
-        raise RunError(
-            f"{directory.path}: the run was trained on data {expected[:16]}, but {configuration.data!r} is now "
-            f"{found[:16]}; restore the data, or start a new run"
-        )
+    check_same_data(directory, provenance, graphs)
     return configuration, _with_kept_names(directory, configuration, graphs), canaries
 
 

@@ -137,6 +137,19 @@ def test_what_runs_have_spent_together(tmp_path):
     assert "named twice" in account(runs[0], runs[0], code=4).output
 
 
+def test_a_ledger_for_others_has_no_digests(tmp_path):
+    run = ledger_at(tmp_path / "one", 2)
+    out = tmp_path / "new" / "passed-on.jsonl"
+    done = account(run, "--pass-on", out)
+    assert "Written for others to read" in done.output
+    assert b"digest of a" in (run / "ledger.jsonl").read_bytes()
+    assert b"digest of" not in out.read_bytes()
+    assert record(out)["together"] == record(run)["together"]
+    assert "a file is there already" in account(run, "--pass-on", out, code=4).output
+    assert "of one run, got 2" in account(run, out, "--pass-on", tmp_path / "x", code=4).output
+    assert "name its run directory" in account("--pass-on", tmp_path / "x", code=4).output
+
+
 def test_a_torn_line_is_mentioned(tmp_path):
     run = ledger_at(tmp_path / "one", 2)
     path = run / "ledger.jsonl"

@@ -24,6 +24,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.errors import PrivacyError
 from fedkge.federation.account import open_account
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.data_key import read_key
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Evaluate, Fit
 from fedkge.federation.run import RunDirectory
@@ -106,6 +107,8 @@ def inspect(folder: Path) -> int:
             [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         elif path.suffix == ".toml":
             tomllib.loads(path.read_text(encoding="utf-8"))
+        elif path.name == "data.key":
+            read_key(path)
         elif path.suffix == ".txt":
             assert path.read_text(encoding="utf-8").endswith("\n")
         else:
@@ -124,10 +127,15 @@ def check_ledger(path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a run, without the identity that each run draws."""
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    lines = found["config.toml"].splitlines()
-    return {**found, "config.toml": b"\n".join(line for line in lines if not line.startswith(b"run = "))}
+    """Every file of a run, but for its own key, the digest under it and its random identity."""
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    config = tomllib.loads(files["config.toml"].decode())
+    for key in ("data", "run"):
+        config["provenance"].pop(key, None)
+    return {
+        **{name: content for name, content in files.items() if not name.startswith("data.key")},
+        "config.toml": json.dumps(config).encode(),
+    }
 
 
 def refused(folder: Path, backup: Path) -> bool:

@@ -13,6 +13,7 @@ is there. (Who can write the file and the witness can write new ones: both are a
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.accounting.accountants import make_accountant, merged
+from fedkge.accounting.extras import Extra
 from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
 from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
@@ -51,6 +53,8 @@ class Ledger:
 
     def __init__(self, path: Path | None, run: str = "", witness: Witness | None = None) -> None:
         self.path = path
+        self.kept = path is not None
+        """Whether its promises stand in a file, now or later."""
         self.notice = ""
         """What a person should know about this ledger; blank where there is nothing."""
         self._chain = Chain(run, witness)
@@ -61,9 +65,11 @@ class Ledger:
         self._lock = threading.RLock()
 
     @classmethod
-    def in_memory(cls) -> Ledger:
-        """A ledger for a run that keeps nothing on disk."""
-        return cls(None)
+    def in_memory(cls, kept: bool = False) -> Ledger:
+        """A ledger for a run that keeps nothing on disk; or, `kept`, one that a ledger on disk will adopt."""
+        ledger = cls(None)
+        ledger.kept = kept
+        return ledger
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
@@ -251,6 +257,32 @@ class Ledger:
         with self._lock:
             return bool(self._account(client).unreleased)
 
+    def charge_extra(self, client: str, extra: Extra) -> None:
+        """Promise and charge a release beyond the rounds; it is on the disk when this returns.
+
+        One of this name that is charged and not kept was seen by nobody, and is not charged again.
+        """
+        with self._lock:
+            found = [each for each in self._account(client).extras if each.name == extra.name]
+            if not found:
+                self._append(extra.record(client))
+            elif found[0] != replace(extra, value=None):
+                raise PrivacyError(f"{self._name}: {client} has {extra.name!r} already, kept or at another price")
+            else:
+                self._check_alone()
+
+    def keep_extra(self, client: str, name: str, value: Mapping[str, int]) -> None:
+        """Write down what a charged release drew, before anybody sees it."""
+        with self._lock:
+            if not any(each.name == name and each.value is None for each in self._account(client).extras):
+                raise PrivacyError(f"{self._name}: {name!r} of {client} was never charged, or is kept already")
+            self._append({"kind": "extra-value", "client": client, "name": name, "value": dict(value)})
+
+    def extras(self, client: str) -> tuple[Extra, ...]:
+        """The client's releases beyond the rounds, in the order they were charged."""
+        with self._lock:
+            return tuple(self._account(client).extras)
+
     def has_released(self, client: str, state: str) -> bool:
         """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
         with self._lock:
@@ -258,6 +290,11 @@ class Ledger:
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
+        extras = (charge for extra in self.extras(client) for charge in extra.charges)
+        return merged((*self.charges_of_rounds(client), *extras))
+
+    def charges_of_rounds(self, client: str) -> Charges:
+        """What it paid before its rounds and for them. The promised epsilon limits this; extras add to it."""
         with self._lock:
             account = self._account(client)
             before = [charge for once in account.once.values() for charge in once.charges]
@@ -273,10 +310,18 @@ class Ledger:
 
         Where noise was chosen from what was seen, the running sum is no guarantee; the promised epsilon is.
         """
-        promise, charges = self._account(client).promise, self.charges(client)
+        promise = self._account(client).promise
         if promise.facts.get(FILTERED) and promise.epsilon is not None:
-            return promise.epsilon if charges else 0.0
-        return make_accountant(promise.accountant).epsilon(charges, promise.delta)
+            return (promise.epsilon if self.charges_of_rounds(client) else 0.0) + self._extra_epsilon(client)
+        return make_accountant(promise.accountant).epsilon(self.charges(client), promise.delta)
+
+    def promised(self, client: str) -> float | None:
+        """The epsilon that the client promises in all: for its rounds, and for every release beyond them."""
+        epsilon = self._account(client).promise.epsilon
+        return None if epsilon is None else epsilon + self._extra_epsilon(client)
+
+    def _extra_epsilon(self, client: str) -> float:
+        return math.fsum(extra.epsilon for extra in self.extras(client))
 
     @property
     def _name(self) -> str:
@@ -360,6 +405,10 @@ class Ledger:
         elif kind == "release":
             self._account(record["client"]).release(record["round"], record.get("state", ""))
             self._releases += 1
+        elif kind == "extra":
+            self._account(record["client"]).extras.append(Extra.of_record(record))
+        elif kind == "extra-value":
+            self._account(record["client"]).keep_extra(record["name"], record["value"])
         else:
             raise ValueError(f"unknown kind {kind!r}")
 

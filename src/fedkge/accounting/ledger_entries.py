@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from fedkge.accounting.extras import Extra
 from fedkge.accounting.promises import Promise
 from fedkge.mechanisms.events import Charge
 
@@ -41,6 +43,8 @@ class ClientEntries:
     """Round to the place of its newest entry that was not released."""
     states: set[str] = field(default_factory=set)
     """Fingerprints of the states that were released."""
+    extras: list[Extra] = field(default_factory=list)
+    """Releases beyond the rounds."""
 
     def promised(self, promise: Promise) -> ClientEntries:
         """The same with a promise in place of the provisional one."""
@@ -70,3 +74,10 @@ class ClientEntries:
             self.entries[place] = replace(self.entries[place], released=True)
         self.unreleased.clear()
         self.states.add(state)
+
+    def keep_extra(self, name: str, value: Mapping[str, Any]) -> None:
+        """Take in what a charged release beyond the rounds drew."""
+        place = next((place for place, each in enumerate(self.extras) if each.name == name), None)
+        if place is None or self.extras[place].value is not None:
+            raise ValueError(f"{name!r} was never charged, or has a value already")
+        self.extras[place] = replace(self.extras[place], value={str(key): int(each) for key, each in value.items()})

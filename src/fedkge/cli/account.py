@@ -96,6 +96,12 @@ def account(
         str | None,
         typer.Option(metavar="pld|rdp", help="Who counts; default pld, or as promised.", rich_help_panel=SHOW),
     ] = None,
+    pass_on: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the run's ledger as others may read it, without digests of data.", rich_help_panel=SHOW
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw epsilon over rounds: FILE.svg, .png or .pdf.", rich_help_panel=SHOW)
     ] = None,
@@ -114,12 +120,16 @@ def account(
     if plot is not None:
         check_plot_path(plot)
     if runs:
-        from fedkge.cli.account_runs import account_runs  # noqa: PLC0415
+        from fedkge.cli.account_runs import account_runs, write_ledger_to_pass_on  # noqa: PLC0415
 
         if batch or triples or sigma or epsilon:
             raise ConfigurationError("expected run directories or a plan, got both: leave one out")
+        if pass_on is not None:
+            write_ledger_to_pass_on(runs, pass_on)
         account_runs(runs, delta, allow_large_delta, accountant, plot, as_json)
         return
+    if pass_on is not None:
+        raise ConfigurationError("--pass-on writes the ledger of a run: name its run directory")
     if mechanism == COPY:
         from fedkge.cli.account_copy import account_copy  # noqa: PLC0415
 

@@ -58,12 +58,12 @@ def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
     from fedkge.accounting.promises import COPIED  # noqa: PLC0415 (heavy)
     from fedkge.accounting.validity import other_rounds, why_not_private  # noqa: PLC0415 (heavy)
 
-    promise, spent = ledger.promises[client], ledger.spent(client)
+    promise, promised, spent = ledger.promises[client], ledger.promised(client), ledger.spent(client)
     rounds, reason = other_rounds(ledger, client), why_not_private(promise)
     return {
         "spent": spent,
-        "budget": promise.epsilon,
-        "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
+        "budget": promised,
+        "left": None if promised is None else max(0.0, promised - spent),
         "delta": promise.delta,
         "noise": None if COPIED in promise.facts else promise.facts.get("noise"),
         "rounds": len(ledger.by_round(client)),

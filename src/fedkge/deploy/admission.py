@@ -70,7 +70,7 @@ class Admission:
         if self.ledger is None or name not in self.ledger.promises:
             return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
-        budget = {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+        budget = {"spent": self.ledger.spent(name), "epsilon": self.ledger.promised(name), "delta": promise.delta}
         reason = why_not_private(promise)
         return {**budget, "not_private": reason} if reason else budget
 
@@ -182,7 +182,7 @@ def _settled(configuration: Configuration, settings: SiteSettings, directory: Ru
 
 def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
     """A run that has begun goes on with the same data, and once it is `bound` with the same terms, or not at all."""
-    provenance = provenance_of((raw,), configuration)
+    provenance = provenance_of((raw,), configuration, directory.data_key())
     if not directory.exists():
         directory.create(configuration, provenance)
         return

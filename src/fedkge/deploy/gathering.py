@@ -80,7 +80,7 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
-    directory.create(configuration, provenance_of(trained, configuration))
+    directory.create(configuration, provenance_of(trained, configuration, directory.data_key()))
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
@@ -211,6 +211,10 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
                 ledger.charge(member.client, number, entry.charges)
                 if entry.released or entry.round is None:
                     ledger.release(member.client, number)
+            for extra in found.extras(name):
+                ledger.charge_extra(member.client, replace(extra, value=None))
+                if extra.value is not None:
+                    ledger.keep_extra(member.client, extra.name, extra.value)
             if merged(ledger.charges(member.client)) != merged(found.charges(name)):
                 raise RunError(f"{member.name}: its ledger could not be copied whole; keep to the site's own")
 

@@ -124,7 +124,7 @@ def _mechanism(facts: Mapping[str, Any]) -> str:
 def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
     """Charge the names without drawing any; how many names, and triples with them, do not reach the threshold."""
     event = event_of(configuration, public_size(configuration, client, graph, ledger, number=0))
-    ledger.pay_once(provisional(configuration, client, graph), NAMES, (Charge(event),), "")
+    ledger.pay_once(provisional(configuration, client, graph, ledger), NAMES, (Charge(event),), "")
     below = mentions(graph.train, len(graph.entities)) < event.threshold
     return int(below.sum()), int(below[graph.train[:, [HEAD, TAIL]]].any(axis=1).sum())
 

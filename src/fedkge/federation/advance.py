@@ -12,7 +12,7 @@ import numpy as np
 from fedkge.accounting.deltas import USUAL_DELTA
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
-from fedkge.federation.run import data_digest
+from fedkge.federation.data_key import site_key
 from fedkge.graph import Graph
 from fedkge.mechanisms import PUBLISHED
 from fedkge.mechanisms.events import Charge
@@ -33,7 +33,7 @@ def public_size(options: Configuration, client: str, shard: Graph, ledger: Ledge
         return int(found.value)
     event = size_event(options.epsilon)
     size = noisy_size(exact_size(shard), event, source_of(options, number, SIZE))
-    ledger.pay_once(provisional(options, client, shard), SIZE, (Charge(event),), size)
+    ledger.pay_once(provisional(options, client, shard, ledger), SIZE, (Charge(event),), size)
     return size
 
 
@@ -41,7 +41,7 @@ def assume_exact_size(options: Configuration, client: str, shard: Graph, ledger:
     """Put the exact size where the noisy one will be, for a preview that its owner alone sees; never on disk."""
     if ledger.path is None and not options.public_triples:
         charges = (Charge(size_event(options.epsilon)),)
-        ledger.pay_once(provisional(options, client, shard), SIZE, charges, max(1, exact_size(shard)))
+        ledger.pay_once(provisional(options, client, shard, ledger), SIZE, charges, max(1, exact_size(shard)))
 
 
 def exact_size(shard: Graph) -> int:
@@ -60,15 +60,19 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
     return NoiseSource.research(options.noise_seed, number, 0, STREAMS[what])
 
 
-def provisional(options: Configuration, client: str, shard: Graph) -> Promise:
+def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard), "defence": options.defence, **origin(options)}
+    facts = {"data": digest_of(client, shard, ledger), "defence": options.defence, **origin(options)}
     return Promise(client, options.delta or USUAL_DELTA, options.epsilon, accountant_of(options), facts=facts)
 
 
-def digest_of(client: str, shard: Graph) -> str:
-    """A digest of the client's own data, by which runs on the same triples are recognised."""
-    return data_digest((Graph(client, shard.entities, shard.relations, shard.train),))[:16]
+def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
+    """A digest of the client's own data under the user's key, by which its holder recognises runs on the same triples.
+
+    Blank where the ledger never stands in a file.
+    """
+    own = Graph(client, shard.entities, shard.relations, shard.train)
+    return site_key().digest((own,)) if ledger.kept else ""
 
 
 def origin(options: Configuration) -> dict[str, str]:

@@ -230,7 +230,7 @@ class Client:
         if not ledger.is_paid(self.name, round_number, charges) and ledger.is_prepaid(self.name, charges):
             charges = ()
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
-            ledger.charges(self.name), charges
+            ledger.charges_of_rounds(self.name), charges
         ):
             return False
         ledger.charge(self.name, round_number, charges)

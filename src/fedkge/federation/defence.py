@@ -58,7 +58,7 @@ class Defence:
     entities: int
     noise: float
     data: str = ""
-    """A digest of the client's data, by which runs on the same triples are recognised."""
+    """A keyed digest of the client's data, by which its holder recognises runs on the same triples; blank for none."""
     advance: tuple[Charge, ...] = ()
     """What was paid before the promise."""
 
@@ -275,7 +275,7 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
         candidates(options.batch_size, entities)  # an error of its own, before anything is paid
     size = public_size(options, client, shard, ledger, number)
     known, advance = ledger.promises.get(client), _advance(ledger, client)
-    data = str(known.facts["data"]) if known else digest_of(client, shard)
+    data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
     noise = options.noise or _calibrated(options, size, entities, advance)
     defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)

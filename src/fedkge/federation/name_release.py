@@ -115,7 +115,7 @@ def _release(
     content = json.dumps(record, ensure_ascii=False).encode()
     files.write(kept_as, content)
     fingerprint = hashlib.sha256(content).hexdigest()
-    ledger.pay_once(provisional(options, client, shard), NAMES, (Charge(event),), fingerprint)
+    ledger.pay_once(provisional(options, client, shard, ledger), NAMES, (Charge(event),), fingerprint)
 
 
 def _kept(ledger: Ledger, client: str, files: NameFiles, kept_as: str) -> dict[str, Any]:

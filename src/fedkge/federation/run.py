@@ -9,7 +9,6 @@ noisy counts that belong to the client's model (`fedkge.releases`).
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import math
 import os
@@ -31,7 +30,9 @@ from fedkge.configuration import Configuration, read_table, restore
 from fedkge.copies import CopyPrior
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
-from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
+from fedkge.federation.data_key import FILE_NAME as DATA_KEY
+from fedkge.federation.data_key import DataKey, create_key, key_name, read_key
+from fedkge.federation.storage import Tensors, load_tensors, make_folder, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
@@ -49,8 +50,8 @@ __all__ = [
     "Run",
     "RunDirectory",
     "check_has_data",
+    "check_same_data",
     "client_names",
-    "data_digest",
     "provenance_of",
     "shape_of",
 ]
@@ -60,7 +61,7 @@ ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints
 LAST_ROUNDS = "last_rounds"
 """The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
 AT_THE_SITES = "at the sites"
-"""In place of the hash of the data, in the run of a federation's server."""
+"""In place of the digest of the data, in the run of a federation's server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,27 +152,12 @@ def shape_of(configuration: Configuration) -> ModelShape:
     return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
 
 
-def data_digest(shards: Sequence[Graph]) -> str:
-    """A hash of names and triples, so that a run is never continued or judged on other data."""
-    digest = hashlib.sha256()
-    for shard in shards:
-        for names in (shard.entities, shard.relations):
-            digest.update(f"{len(names)}\n".encode())
-            for name in names:
-                digest.update(name.encode())
-                digest.update(b"\n")
-        for triples in (shard.train, shard.valid, shard.test, shard.elsewhere):
-            digest.update(f"{len(triples)}\n".encode())
-            digest.update(raw_bytes(triples))
-    return digest.hexdigest()
-
-
-def provenance_of(shards: Sequence[Graph], configuration: Configuration) -> dict[str, Any]:
-    """What is saved beside the configuration: version, hashes, and what must be acknowledged."""
+def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
+    """What is saved beside the configuration: version, digests, and what must be acknowledged."""
     return {
         "fedkge": __version__,
         "configuration": configuration.identity,
-        "data": data_digest(shards),
+        "data": key.digest(shards),
         "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
     }
 
@@ -182,6 +168,21 @@ def check_has_data(path: Path, provenance: Mapping[str, Any]) -> None:
         raise RunError(
             f"{path}: the run of a federation's server; triples, relations and budgets are at the sites: run this on "
             "a site's run directory, or, on data that may be seen, put all together with `fedkge federation gather`"
+        )
+
+
+def check_same_data(directory: RunDirectory, provenance: Mapping[str, Any], shards: Sequence[Graph]) -> None:
+    """A run that has begun goes on, and is judged, on the data that it began with."""
+    key, expected = directory.data_key(), str(provenance.get("data", ""))
+    if key_name(expected) != key.name:
+        raise RunError(
+            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, and "
+            f"{DATA_KEY} is key {key.name}: they are not of one run; restore both from one copy, or start a new run"
+        )
+    if key.digest(shards) != expected:
+        raise RunError(
+            f"{directory.path}: the run was trained on other data than what is there now; restore the data, or start "
+            "a new run"
         )
 
 
@@ -211,6 +212,11 @@ class RunDirectory:
         identity = {"run": fresh_token()} if configuration.defence != "none" else {}
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**provenance, **identity}})
         write_atomically(self.path / CONFIG, text.encode())
+
+    def data_key(self) -> DataKey:
+        """The key under which the digest of this run's data is made; a new one before the run exists."""
+        path = self.path / DATA_KEY
+        return read_key(path) if self.exists() or path.exists() else create_key(path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -130,11 +130,18 @@ def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts:
 
 
 def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
-    """Arrays as they lie in memory: the library's own `save` would copy each of them twice."""
+    text = json.dumps(facts)
+    yield from safetensors_parts(tensors, {"fedkge": text, "checksum": _checksum(tensors, text)})
+
+
+def safetensors_parts(tensors: Mapping[Any, NDArray[Any]], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """A safetensors file in parts, arrays as they lie in memory; the same input gives the same bytes.
+
+    The library's own `save` copies each array twice, and writes metadata in another order each time.
+    """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
-    text = json.dumps(facts)
-    header: dict[str, Any] = {"__metadata__": {"fedkge": text, "checksum": _checksum(arrays, text)}}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes

@@ -305,14 +305,15 @@ class Draft:
     names: NameFiles
 
 
-def drafted(shards: Sequence[Graph], configuration: Configuration) -> Draft | None:
+def drafted(shards: Sequence[Graph], configuration: Configuration, kept: bool = False) -> Draft | None:
     """What every client releases before its promise, and its promise; an error where a budget cannot be kept.
 
+    `kept`: the run has a ledger on disk.
     Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
     """
     if configuration.defence == "none":
         return None
-    ledger, names = Ledger.in_memory(), NameFiles()
+    ledger, names = Ledger.in_memory(kept), NameFiles()
     trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
     for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
         defence_of(configuration, name, shard, ledger, number)

@@ -11,9 +11,10 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.promises import COPIED
+from fedkge.accounting.statements import DATA
 from fedkge.configuration import Configuration
 from fedkge.report.copies_held import gather_copies
-from fedkge.report.document import Claim, ClientClaim, Spending
+from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
 
@@ -96,12 +97,12 @@ def _no_claim(configuration: Configuration) -> Claim:
 
 
 def _client(ledger: Ledger, name: str) -> ClientClaim:
-    promise, spent = ledger.promises[name], ledger.spent(name)
-    within = math.isfinite(spent) and (promise.epsilon is None or spent <= promise.epsilon * (1 + 1e-9))
+    promise, promised, spent = ledger.promises[name], ledger.promised(name), ledger.spent(name)
+    within = math.isfinite(spent) and (promised is None or spent <= promised * (1 + 1e-9))
     guess = None
     if make_accountant(promise.accountant).sound:
         guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=bool(promise.facts.get(FILTERED)))
-    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within, guess)
+    return ClientClaim(name, promised, promise.delta, spent if math.isfinite(spent) else None, within, guess)
 
 
 def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
@@ -140,8 +141,8 @@ def _mechanism(configuration: Configuration) -> str:
 
 
 def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
-    """The promise's facts in plain words; a copy's noise is in its scales already."""
-    hidden = {"noise"} if COPIED in promise.facts else set()
+    """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
+    hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
     return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
 
 
@@ -186,6 +187,26 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     if promise.epsilon is None:
         found.append(f"No budget was set: the claim is what the ledger has counted, at delta {small(promise.delta)}.")
     return tuple(found)
+
+
+def gather_paid(ledger: Ledger | None) -> tuple[PaidFigure, ...]:
+    """The figures that were released and paid for."""
+    if ledger is None:
+        return ()
+    from fedkge.accounting.figures import kept_metrics  # noqa: PLC0415 (heavy)
+
+    return tuple(
+        PaidFigure(
+            client=one.client,
+            split=one.split,
+            round=one.round,
+            epsilon=one.mean.epsilon,
+            mrr=one.mean.value,
+            triples=max(0, one.mean.number),
+            deviation=one.mean.deviation,
+        )
+        for one in kept_metrics(ledger)
+    )
 
 
 def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tuple[Spending, ...]:

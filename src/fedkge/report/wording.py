@@ -10,6 +10,14 @@ NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
 NOT_RANKED = "Not measured: the run has no test result."
 NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
 
+IN_OWNERS_COPY = (
+    "Not in this copy: measurements on private triples are in the owner's copy, because no budget has paid for them."
+)
+NO_FIGURE_PAID = (
+    "No figure was paid for: how well the model ranks private triples stands in the owner's copy alone "
+    "(`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on)."
+)
+
 PLAUSIBLE = "a model that merely knows what is plausible separates the two."
 DESIGNS: dict[str, tuple[str, str, str]] = {
     "R": ("real triples that a coin left in the data", "real triples that a coin took out before training", ""),
@@ -63,7 +71,7 @@ NAMES = {
 NOT_COVERED = (
     "Sizes: numbers of entities, relations and rounds, and the size of every message.",
     "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
-    "Held-out triples: validation and test results, this page's utility among them, are computed from them exactly.",
+    "Exact figures: validation and test results, attacks and audits, which stand in the owner's copy alone.",
     "What a client publishes by other ways, and what others can infer without its data.",
 )
 
@@ -80,6 +88,13 @@ LIMITS = (
     "the claim confirms nothing.",
     "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
     "predict.",
+)
+
+
+SHAREABLE_LIMITS = (
+    "This copy holds what is public and what a budget has paid for. Attacks, audits and exact figures are functions of "
+    "private triples: ask the owner whether they contradict the promise.",
+    LIMITS[-1],
 )
 
 
