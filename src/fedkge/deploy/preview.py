@@ -71,9 +71,10 @@ class Preview:
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
             "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
-            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
+            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds{end}",
         }
 
     def _pseudonyms(self, names: int) -> str:
