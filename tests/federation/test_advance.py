@@ -174,7 +174,7 @@ def test_a_size_without_a_promise_counts_in_every_total(shards, tmp_path):
     alone = Ledger.read(path)
     assert alone.clients == ("client-0",)
     assert 0 < alone.spent("client-0") < 0.01
-    later = Ledger.in_memory()
+    later = Ledger.open(tmp_path / "later.jsonl")
     defence_of(defended(**SECRET), "client-0", shards[0], later)
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415
 
