@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,25 @@ def test_module_has_a_room_and_no_pickle(path: Path) -> None:
     assert not imported & {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve"}
 
 
-def test_lock_file_holds_only_exact_versions() -> None:
-    lines = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!]+", line)] == []
-    assert not any(line.startswith(("torch==", "fedkge")) for line in lines)
+@pytest.mark.parametrize("name", ["demo", "dev", "bench", "lowest", "fuzz"])
+def test_a_lock_holds_exact_versions_with_their_hashes(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    entries = text.replace(" \\\n", " ").splitlines()
+    form = r"[a-z0-9.-]+==[a-z0-9.!+]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
+    assert [entry for entry in entries if not re.fullmatch(form, entry)] == []
+    assert not any(entry.startswith(("torch==", "fedkge", "nvidia")) for entry in entries)
+
+
+def test_the_lock_of_the_lowest_versions_holds_the_lowest_that_are_allowed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = re.findall(r"^([a-z0-9-]+)>=([0-9.]+)", "\n".join(project["dependencies"]), re.M)
+    locked = dict(
+        re.findall(r"^([a-z0-9-]+)==([0-9.]+)", (ROOT / "requirements/lowest.txt").read_text(encoding="utf-8"), re.M)
+    )
+    assert len(allowed) == len(project["dependencies"])
+    for package, lowest in allowed:
+        number = [int(part) for part in lowest.split(".")]
+        assert [int(part) for part in locked[package].split(".")][: len(number)] == number, package
 
 
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:

@@ -150,7 +150,7 @@ def test_start_vectors_are_checked_before_a_run_is_touched(shards: fk.Shards, tm
         ("v.txt", b"1 2\na 1 x\n", r"v.txt:2: expected 2 numbers"),
         ("v.txt", b"2 1\na 1\n", "expected 2 vectors as its first line says, got 1"),
         ("v.txt", b"1 1\na nan\n", "not finite"),
-        ("v.txt", b"1 1\n\xff 1\n", "could not be read"),
+        ("v.txt", b"1 1\n\xff 1\n", r"v\.txt:2: expected UTF-8"),
         ("v.safetensors", b"", "damaged"),
         ("v.safetensors", b"garbage that is long enough to have a header", "damaged"),
         ("v.parquet", b"", "expected Parquet"),

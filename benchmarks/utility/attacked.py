@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fedkge.attacks import ATTACKS
-from fedkge.attacks.experiment import ACTIVE, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.attacks.experiment import ACTIVE, SHADOW, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.attacks.shadow_attack import SHADOWS
 from fedkge.attacks.targets import Design
 from fedkge.audit.recorded import run_audit
 from fedkge.federation.run import Run
 
-SHARED, LIKELY = "shared", "likely"
-"""Canaries of names that victim and adversary share, for every attack; likely ones, for the server, and audited."""
+SHARED, LIKELY, REAL = "shared", "likely", "real"
+"""Canaries of names that victim and adversary share, for every attack; likely ones, for the server, and audited; real
+triples, each in or out by a coin, for the shadow attack, and audited."""
+TARGETS, SMALL, OF_SMALL = 3000, ("demo", "ddb14", "nations", "kinships", "umls"), 1000
+"""Real targets, and where there are fewer: at most half of what the victim alone holds."""
 
 
-def canary_options(source: str) -> dict[str, Any]:
+def canary_options(source: str, data: str) -> dict[str, Any]:
     """What a run needs to be attacked: an audit wants a coin for each canary, the paper's experiment exactly half."""
-    coins = {"canary-coins": "seeded"} if source == LIKELY else {}
-    return {"canaries": 1000, "canary-source": source, "record": "every:5", **coins}
+    count = 1000 if source != REAL else OF_SMALL if data in SMALL else TARGETS
+    coins = {} if source == SHARED else {"canary-coins": "seeded"}
+    return {"canaries": count, "canary-source": source, "record": "every:5", **coins}
 
 
 def attacked(run: Run) -> dict[str, Any]:
-    """The AUC of every attack after the last round, on real triples (B) and canaries (C); the bound of an audit."""
+    """The AUC of every attack after the last round, on real triples (B, R) and canaries (C); the bound of an audit."""
     fitting = fitting_attacks(run)
-    if run.configuration.canary_source == LIKELY:
+    if run.configuration.canary_source != SHARED:
         able = tuple(name for name in fitting if name in ATTACKS and "client" not in ATTACKS[name].needs.adversary)
         audit = run_audit(run).record()
         kept = {key: audit[key] for key in ("bound", "ceiling", "verdict", "claim", "asked", "findings")}
+        if run.configuration.canary_source == REAL:
+            sound = (*(name for name in able if not name.endswith("-published")), SHADOW)
+            return {"outcomes": _outcomes(run, sound, ("R",)), "shadows": SHADOWS.count, "audit": kept}
         return {"outcomes": _outcomes(run, able, ("C",)), "audit": kept}
     passive = tuple(name for name in fitting if name not in ACTIVE)
     return {"outcomes": [*_outcomes(run, passive, ("B", "C")), *_outcomes(run, ACTIVE, ("C",))]}
@@ -34,10 +43,14 @@ def attacked(run: Run) -> dict[str, Any]:
 
 def _outcomes(run: Run, names: tuple[str, ...], designs: tuple[Design, ...]) -> list[dict[str, Any]]:
     threads, last = run.configuration.threads or 1, run.configuration.rounds
-    found = run_attacks(run, AttackPlan(attacks=names, designs=designs, every=last, threads=threads))
+    shadows = replace(SHADOWS, processes=threads)
+    plan = AttackPlan(attacks=names, designs=designs, every=last, threads=threads, real_shadows=shadows)
+    found = run_attacks(run, plan)
     return [_record(outcome) for outcome in found if outcome.round == last]
 
 
 def _record(outcome: Outcome) -> dict[str, Any]:
     area = {key: round(value, 4) for key, value in outcome.metrics["auc"].items()}
-    return {"attack": outcome.attack, "adversary": outcome.adversary, "design": outcome.design, "auc": area}
+    rates = {f"{rate['fpr']:g}": rate["value"] and round(rate["value"], 4) for rate in outcome.metrics["tpr"]}
+    facts = {"attack": outcome.attack, "adversary": outcome.adversary, "design": outcome.design}
+    return {**facts, "auc": area, "tpr": rates}

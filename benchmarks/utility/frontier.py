@@ -5,7 +5,8 @@ several values after a comma) and ranks validation triples; take other data sets
 A cell is one federation of three clients by entity. Cells are lines of `benchmarks/results/utility/`, so an
 interrupted sweep goes on where it stopped; what is there becomes its README.md and frontier.svg. With --attacks a cell
 has 1,000 canaries, and the project's attacks are played: all of them on shared canaries; on likely ones those of the
-server, and an audit.
+server, and an audit. With --attacks real each of 3,000 real triples (1,000 on small graphs) is in or out by a coin, and
+the shadow attack is played too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.utility.attacked import LIKELY, SHARED, attacked
+from benchmarks.utility.attacked import LIKELY, REAL, SHARED, attacked
 from benchmarks.utility.counting import controls, mrrs
 from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
@@ -119,7 +120,7 @@ def _parser(kind: str) -> argparse.ArgumentParser:
     parser.add_argument("--epsilon", type=float, action="append", help=f"default: {BUDGETS}")
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE]", help="options of the row")
-    parser.add_argument("--attacks", choices=(SHARED, LIKELY), default="", help="attack it, with such canaries in it")
+    parser.add_argument("--attacks", choices=(SHARED, LIKELY, REAL), default="", help="attack it, with such canaries")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where attacked runs are kept meanwhile")
     parser.add_argument("--show", action="store_true", help="only write and print the page of what is there")

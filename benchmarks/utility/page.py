@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from benchmarks.utility.attacked import REAL
 from benchmarks.utility.figure import draw_frontier
 from benchmarks.utility.rows import ROWS, is_private
+from benchmarks.utility.shadowed import shadow_table
 from benchmarks.utility.store import Store
 from benchmarks.utility.summary import Key, Record, counted, gain, kept, mean_of, plain
 from fedkge.models import MODELS
@@ -35,7 +37,7 @@ def write_page(store: Store, kind: str) -> None:
         budgets = sorted({epsilon for *_, epsilon in groups if epsilon})
         names = sorted({data for data, *_ in groups})
         parts = [line for data in names for line in _data_set(groups, data, budgets)]
-        text = "\n".join([HEAD, *parts, *_attacks(records)])
+        text = "\n".join([HEAD, *parts, *_attacks(records), *shadow_table(records)])
         if groups:
             draw_frontier(groups, store.folder / "frontier.svg")
     (store.folder / "README.md").write_text(text + "\n", encoding="utf-8")
@@ -79,7 +81,7 @@ def _cell(records: Sequence[Record] | None) -> str:
 
 
 def _attacks(records: Sequence[Record]) -> Iterator[str]:
-    attacked = [record for record in records if "outcomes" in record]
+    attacked = [record for record in records if "outcomes" in record and record["canaries"] != REAL]
     if not attacked:
         return
     yield "## Attacks"

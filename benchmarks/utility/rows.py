@@ -72,7 +72,7 @@ class Cell:
         if self.row in OF_PAPER:
             chosen |= of_paper(self.data, self.model)
         budget = {"epsilon": self.epsilon, "noise-seed": self.seed} if self.epsilon else {}
-        played = canary_options(self.canaries) if self.canaries else {}
+        played = canary_options(self.canaries, self.data) if self.canaries else {}
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
         values = {**common, **chosen, **budget, **played, **self.options}
         options = parse({**values, "seed": self.seed, "threads": threads})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedkge.defences import with_defence
 from fedkge.errors import ConfigurationError
+from fedkge.plain_files import read_toml_table
 from fedkge.registry import near
 
 
@@ -58,6 +59,9 @@ class Configuration(BaseModel):
 
     data: str = Field("demo", description="Named data set, file or folder.")
     columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
+    skip_header: bool | None = Field(
+        None, description="TSV: skip the first line of each file; --no-skip-header reads it as a triple."
+    )
     model: str = Field("transe", description="transe, rotate, distmult or complex.")
     dimension: int = Field(128, ge=1, description="Embedding dimension (complex numbers for RotatE and ComplEx).")
     margin: float = Field(10.0, gt=0, description="Margin of the distance models; also sets the range of start values.")
@@ -69,7 +73,9 @@ class Configuration(BaseModel):
         None, ge=0, le=1, description="Share of the other clients' entities that each client also gets."
     )
     strategy: str = Field("fede", description="fede (share entities), fedr (share relations), isolated or pooled.")
-    aggregation: Literal["mean", "weighted"] = Field("mean", description="Mean over owners, or weighted by triples.")
+    aggregation: Literal["mean", "weighted"] = Field(
+        "mean", description="Mean over owners, or weighted by triples; a claim far above the others' counts in part."
+    )
     fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
     minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
     largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")
@@ -157,17 +163,20 @@ class Configuration(BaseModel):
     evaluate_every: int = Field(5, ge=0, description="Validate every so many rounds; 0 only ranks at the end.")
     validation_triples: int = Field(0, ge=0, description="Validate on a fixed sample of this size; 0 takes all.")
     patience: int = Field(0, ge=0, description="Stop after so many validations without a better MRR; 0 never stops.")
+    keep_leaked: bool = Field(
+        False, description="Score held-out triples that are in train too; otherwise they are counted and left out."
+    )
     record: str = Field("none", description="Rounds kept in the transcript: none, all, every:N, or a list like 1,5,10.")
     canaries: int = Field(
-        0, ge=0, description="Random triples to attack (design C); half are put into the victim's data."
+        0, ge=0, description="Triples to attack (random ones: design C; real ones: design R); half are trained on."
     )
     canary_coins: Literal["half", "independent", "seeded"] = Field(
         "half", description="Who is put there: a fixed half; or, for an audit, one system coin each, or a seeded one."
     )
-    canary_source: Literal["shared", "victim", "rare", "likely"] = Field(
+    canary_source: Literal["shared", "victim", "rare", "likely", "real"] = Field(
         "shared",
-        description="Names of canaries: those that victim and adversary share, the victim's, its rare ones, or likely "
-        "triples of its names.",
+        description="Canaries: random triples of names that victim and adversary share, of the victim's names, of its "
+        "rare ones; likely triples of its names; or its real triples, of which half are left out.",
     )
     victim: str = Field("client-0", description="The client whose triples attacks try to infer.")
     adversary: str = Field("client-1", description="The client that attacks, in attacks by a client or a collusion.")
@@ -183,6 +192,7 @@ class Configuration(BaseModel):
     def to_toml(self) -> str:
         """The configuration as TOML that `read_toml` understands.
 
+        >>> import tomllib
         >>> parse(tomllib.loads(Configuration(rounds=3).to_toml())).rounds
         3
         """
@@ -229,7 +239,7 @@ def restore(values: Mapping[str, Any]) -> Configuration:
         return Configuration.model_validate({kebab(key): value for key, value in _known(values).items()})
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r}"
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}, got {item['input']!r:.80}"
             for item in error.errors()
         )
         raise ConfigurationError(f"configuration: {problems}") from error
@@ -237,12 +247,24 @@ def restore(values: Mapping[str, Any]) -> Configuration:
 
 def _known(values: Mapping[str, Any]) -> Mapping[str, Any]:
     known = {kebab(name) for name in Configuration.model_fields}
-    for key in values:
+    seen = set[str]()
+    for key, value in values.items():
+        if kebab(key) in seen:
+            raise ConfigurationError(f"configuration: expected {kebab(key)} once, got it again as {key!r}")
+        seen.add(kebab(key))
+        if isinstance(value, bool) and kebab(key) in known - _switches():
+            raise ConfigurationError(f"configuration: {kebab(key)}: expected no switch, got {str(value).lower()}")
         if kebab(key) not in known:
             close = near(kebab(key), known)
             hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known))}"
             raise ConfigurationError(f"unknown configuration key {key!r}: {hint}")
     return values
+
+
+def _switches() -> set[str]:
+    """The options that are on or off."""
+    kinds = {kebab(name): info.annotation for name, info in Configuration.model_fields.items()}
+    return {name for name, kind in kinds.items() if kind is bool or kind == bool | None}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -254,11 +276,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def read_table(path: Path, absent: str) -> dict[str, Any]:
     """What a TOML file holds; `absent` says what is wrong where there is none, and what to do."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(f"{path}: {absent}") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path}: expected a TOML file, got: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: expected TOML, got: {error}") from error
+    if not os.path.lexists(path):
+        raise ConfigurationError(f"{path}: {absent}")
+    return read_toml_table(path, ConfigurationError)

@@ -133,7 +133,10 @@ def with_defence(values: Options) -> dict[str, Any]:
     ('recommended', 'noisy-steps')
     """
     budget, noise = (values.get(key) is not None for key in ("epsilon", "noise"))
-    name = values.get("defence") or ("noisy-steps" if noise else "recommended" if budget else "none")
+    given = values.get("defence")
+    name = "noisy-steps" if noise else "recommended" if budget else "none"
+    if given is not None and given != "":  # a number, also 0, is refused by the look-up
+        name = given
     model = str(values.get("model", "transe"))
     chosen = {**look_up(DEFENCES, name, "defence"), **_BY_MODEL.get((name, model), {})}
     if name == COPYING:

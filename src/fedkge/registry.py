@@ -30,6 +30,8 @@ def look_up(registry: Mapping[str, Value], name: str, kind: str) -> Value:
     >>> look_up({"transe": 1, "rotate": 2}, "rotate", "model")
     2
     """
+    if not isinstance(name, str):
+        raise ConfigurationError(f"{kind}: expected a name, got {name!r:.60}")
     if name in registry:
         return registry[name]
     close = near(name, registry)

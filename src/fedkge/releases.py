@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from fedkge.copies import CopyPrior, NoisyCopy
+from fedkge.errors import RunError
 from fedkge.prior import CountPrior, ReleasedCounts
 
 Released: TypeAlias = ReleasedCounts | NoisyCopy
@@ -15,8 +16,11 @@ Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 def released_of(arrays: Arrays) -> Released:
-    """What these arrays of a file were made from."""
-    return NoisyCopy.of_arrays(arrays) if "cells" in arrays else ReleasedCounts.of_arrays(arrays)
+    """What these arrays of a file were made from; arrays that nothing was made from are a RunError."""
+    try:
+        return NoisyCopy.of_arrays(arrays) if "cells" in arrays else ReleasedCounts.of_arrays(arrays)
+    except (TypeError, ValueError, LookupError, ArithmeticError) as error:
+        raise RunError(f"expected the arrays of a release, got others ({error}); restore the file") from error
 
 
 def model_arrays(released: Released | None) -> Arrays:

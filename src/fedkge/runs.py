@@ -14,9 +14,10 @@ from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.defence import check_defence
+from fedkge.federation.model_file import check_model
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
+from fedkge.federation.run import CONFIG, MODEL, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
 from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, promises_of
 from fedkge.federation.transcript import recorded_rounds
@@ -113,6 +114,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     configuration, graphs, _ = _reopen(directory, data)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
+    check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
     ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
 
@@ -176,7 +178,11 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
                 f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
             )
         return shards
-    graph = load(data, columns=parse_columns(configuration.columns)) if isinstance(data, str) else data
+    if isinstance(data, str):
+        columns, skip = parse_columns(configuration.columns), configuration.skip_header
+        graph = load(data, columns=columns, skip_header=skip)
+    else:
+        graph = data
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 

@@ -12,11 +12,20 @@ from fedkge.accounting import Ledger, Promise, make_accountant
 from fedkge.accounting.curves import epsilon_over_rounds, milestones
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.plans import CostPlan
+from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.statements import Spending, epsilon_by_owners
 from fedkge.cli.account import _parts
 from fedkge.cli.app import app
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.mechanisms.events import (
+    Charge,
+    Geometric,
+    PublishedTest,
+    Responses,
+    SampledGaussian,
+    SampledPair,
+    SampledTest,
+)
 
 RUNNER = CliRunner()
 SIZES = ["--batch", "64", "--triples", "90000"]
@@ -173,3 +182,34 @@ def test_curves_end_where_the_total_is():
     assert [number for number, _ in curve] == [2, 4, 6]
     assert curve[-1][1] == pytest.approx(pld.epsilon([charge for part in rounds for charge in part], 1e-5), rel=1e-9)
     assert [cost for _, cost in curve] == sorted(cost for _, cost in curve)
+
+
+def test_a_plan_says_what_a_guess_is_worth():
+    found = record(*SIZES, "--sigma", 1, "--steps", 1000)
+    charges = [Charge.of_record(charge) for charge in found["charges"]]
+    assert found["guess"] == guess_worth(charges, found["epsilon"], found["delta"]).record()
+    assert 0.5 < found["guess"]["typical"] < found["guess"]["worst"]
+    assert "whether the client holds one" in account(*SIZES, "--sigma", 1, "--steps", 1000).stdout
+    assert record(*SIZES, "--sigma", 1, "--steps", 1406, "--mechanism", "published")["guess"] is None
+
+
+@pytest.mark.parametrize(("epsilon", "typical", "answer"), [(2, 0.73, 0.52), (4, 0.88, 0.55), (8, 0.998, 0.998)])
+def test_a_copy_says_what_counts_and_answers_are_worth_together(epsilon, typical, answer):
+    (client, *few) = record("--mechanism", "copy", "--epsilon", epsilon)["clients"]
+    assert client["guess"]["typical"] == pytest.approx(typical, abs=0.015)
+    assert client["guess"]["answer"] == pytest.approx(answer, abs=0.006)
+    assert [each["guess"]["answer"] < 0.61 for each in few] == ([True] if epsilon == 8 else [])
+    assert "each answer" in account("--mechanism", "copy", "--epsilon", epsilon).stdout
+    assert "no --sigma" in account("--mechanism", "copy", "--sigma", 1, code=4).output
+
+
+def test_runs_say_what_a_guess_is_worth_after_all_of_them(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    charges = (Charge(Geometric(2 / 3.8)), Charge(Responses(0.2)))
+    ledger = Ledger.open(folder / "ledger.jsonl")
+    ledger.promise(Promise("client-0", 1e-5, 4.0, largest_round=charges))
+    ledger.charge("client-0", 1, charges)
+    found = record(folder)
+    assert found["guess"]["client-0"]["typical"] == pytest.approx(0.881, abs=0.001)
+    assert "88 %" in account(folder).stdout

@@ -270,7 +270,16 @@ def test_si_is_refused_on_bilinear_models_and_not_among_the_fitting(tmp_path: Pa
 
 
 def test_every_name_is_known(run: Run) -> None:
-    assert known_attacks() == [*ATTACKS, "cia", "cia-matched", "cia-published", "cia-inline", "lira", "lira-offline"]
+    assert known_attacks() == [
+        *ATTACKS,
+        "cia",
+        "cia-matched",
+        "cia-published",
+        "cia-inline",
+        "lira",
+        "lira-offline",
+        "shadow",
+    ]
     assert set(fitting_attacks(run)) == {*ATTACKS, *ACTIVE}
 
 

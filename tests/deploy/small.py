@@ -195,7 +195,9 @@ class Party:
 
     def start(self) -> None:
         with self.output.open("ab") as file:
-            self.process = subprocess.Popen(self._arguments, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+            self.process = subprocess.Popen(
+                self._arguments, stdin=subprocess.DEVNULL, stdout=file, stderr=file, umask=0
+            )
 
     @property
     def status(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from fedkge.graph.datasets import load
 from fedkge.graph.split import split
 from fedkge.runs import open_run
 from tests.deploy.small import DEFENDED, OPEN, SEED, Parties, deployed, embedded, small_layout, spent_rounds, trained
+from tests.test_private_files import open_to_others
 
 DEMO = {"dimension": 16, "rounds": 2, "local_epochs": 1, "batch_size": 256, "record": "all"}
 
@@ -50,6 +51,13 @@ def test_everybody_tells_what_happens(demo: Parties) -> None:
     for words in ("listening on port", "connected: client-0, client-1, client-2", "round", "of 2 done"):
         assert words in said
     assert "waiting for the server of try" in demo.sites["client-0"].said
+
+
+def test_nobody_else_on_a_machine_can_read_what_a_party_keeps(demo: Parties) -> None:
+    """The processes began with a umask of 0; NVFlare's own workspace and log lie in the run directory too."""
+    for party in (demo.server, *demo.sites.values()):
+        assert (party.run / "nvflare.log").exists()
+        assert open_to_others(party.run) == []
 
 
 def test_no_name_of_an_entity_reaches_the_server(demo: Parties) -> None:

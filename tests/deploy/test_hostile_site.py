@@ -18,7 +18,10 @@ from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
+from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import load_tensors
+from tests.deploy.every_message import joined
+from tests.test_private_files import open_to_others
 
 SITES = ("a-mallory", "north", "south")
 """The hostile one comes first, where a server that trusts its first client would believe it."""
@@ -178,6 +181,55 @@ def test_a_bad_upload_is_left_out_and_the_rest_goes_on(wire: Wire, tmp_path: Pat
     assert np.abs(table).max() < 1000
 
 
+def test_a_claim_of_many_triples_does_not_take_over_the_weighted_mean(wire: Wire, tmp_path: Path) -> None:
+    """The claim is made in the greeting and kept to: no upload gives it away. What alignment saw bounds its weight."""
+    far, boast = np.float32(10), 10**12
+
+    def change(reply: Any) -> Any:
+        if isinstance(reply, Upload):
+            return replace(reply, triples=boast, rows={"entities": np.full_like(reply.rows["entities"], far)})
+        return replace(reply, triples=boast) if isinstance(reply, Greeting) else reply
+
+    wire.change = change
+    weighted = FederationFile(
+        name="study", sites=SITES, run=tmp_path / "server", training={**TERMS, "rounds": 1, "aggregation": "weighted"}
+    )
+    assert Coordinator(wire, weighted).run() == "finished"  # type: ignore[arg-type]
+    assert "a-mallory claims 1,000,000,000,000 triples" in notes(tmp_path)
+    table = load_tensors(tmp_path / "server" / "model.safetensors")[0]["entities"]
+    assert table.max() < 0.8 * far, "four parts of six at most, the honest rows being about 0"
+
+
+LYING = {
+    "loss beyond float": ({"loss": 10**30}, {}),
+    "loss beyond reason": ({"loss": 1e308}, {}),
+    "weight": ({"triples": 2**53 - 1}, {}),
+    "escapes": ({}, {"entities\x1b[2J": {"dtype": "F32", "shape": [0, 8], "data_offsets": [0, 0]}}),
+    "rows of nothing": ({}, {"entities": {"dtype": "F32", "shape": [2**62, 0], "data_offsets": [0, 0]}}),
+}
+
+
+@pytest.mark.parametrize(("header", "layout"), LYING.values(), ids=LYING)
+def test_an_upload_that_lies_about_its_numbers_is_left_out(
+    wire: Wire, tmp_path: Path, header: dict[str, Any], layout: dict[str, Any]
+) -> None:
+    """Each of these once ended the federation or stalled its rounds, with nobody named."""
+
+    def lie(sent: bytes) -> bytes:
+        found = decode(sent)
+        if not isinstance(found, Upload):
+            return sent
+        said = {"kind": "Upload", "round": found.round, "triples": found.triples, "loss": found.loss} | header
+        return joined(said, layout)
+
+    wire.raw = lie
+    assert run(wire, tmp_path) == "finished"
+    assert notes(tmp_path).count("a-mallory was left out") == ROUNDS
+    assert notes(tmp_path).isprintable()
+    losses = [record.get("loss") for record in RunDirectory(tmp_path / "server").read_metrics()]
+    assert all(loss is None or abs(loss) < 1e6 for loss in losses)
+
+
 @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"\xff" * 100, b'{"kind": "Upload"}', b"\x08" + b"\x00" * 7])
 def test_bytes_that_are_no_message_are_left_out(wire: Wire, tmp_path: Path, content: bytes) -> None:
     uploads = [0]
@@ -235,6 +287,9 @@ class TestJointly:
             load_tensors(path / "server" / "model.safetensors")[0]["entities"].shape for path in (tmp_path, other)
         ]
         assert shapes[0] == shapes[1], "the same rows are shared, under other pseudonyms"
+        for site in SITES:
+            assert open_to_others(tmp_path / f"run-{site}") == []
+        assert open_to_others(tmp_path / "server") == []
 
     @pytest.mark.parametrize("part", ["points", "tag", "raised_by", "origin"])
     def test_a_list_that_was_changed_stops_the_ring_and_names_a_site(
@@ -246,8 +301,10 @@ class TestJointly:
             return replace(reply, **{part: wrong[part]}) if isinstance(reply, Aligned) and reply.points else reply
 
         ring.change = change
-        with pytest.raises(FedkgeError, match=r"the joint alignment stopped at"):
+        with pytest.raises(FedkgeError, match=r"the joint alignment stopped at") as stopped:
             run(ring, tmp_path)
+        if part in ("raised_by", "origin"):  # the server sees these itself, the rest only the next site can
+            assert "stopped at a-mallory" in str(stopped.value)
 
     def test_a_site_raises_no_more_names_than_it_wants(self, tmp_path: Path) -> None:
         pytest.importorskip("nacl")

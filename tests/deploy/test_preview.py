@@ -6,11 +6,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.cli.app import app
+from fedkge.copies import NoisyCopy
+from fedkge.copies.holding import holding_of
 from fedkge.deploy.keys import create_key
+from fedkge.deploy.policy import accept
 from fedkge.deploy.preview import preview
-from fedkge.deploy.site_settings import parse_site
+from fedkge.deploy.site_graph import canonical_site
+from fedkge.deploy.site_settings import parse_site, read_site
 from fedkge.errors import ConfigurationError, DataError, PolicyError
+from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.defence import defence_of
+from fedkge.federation.messages import Fit
+from fedkge.federation.run import RunDirectory
 
 SITE = """
 name = "north"
@@ -53,6 +62,39 @@ def test_it_says_what_is_promised_and_what_leaves(folder: Path) -> None:
     assert "defended rows that enough sites own" in text
     assert "names became" in text
     assert "name7" not in text.lower()
+
+
+def test_it_says_what_a_guess_is_worth_and_what_copies_hold(folder: Path) -> None:
+    """Before anything is drawn: the worth by public numbers, and how much copies of other graphs held."""
+    found = json.loads(checked(folder / "site.toml", "--json")[1])
+    assert found["guess"]["typical"] == pytest.approx(0.88, abs=0.015)
+    assert found["guess"]["answer"] == pytest.approx(0.55, abs=0.006)
+    assert "5.2 % of codex-s's triples with precision 0.76" in found["holds"]
+    text = " ".join(checked(folder / "site.toml")[1].split())
+    assert "the guess is right with a chance of 88 %" in text
+    assert "Known only once the copy is drawn" in text
+    for privacy in ('defence = "none"', "epsilon = 4\nnoise-seed = 1"):
+        assert json.loads(checked(write(folder, privacy), "--json")[1])["guess"] is None
+
+
+def test_of_a_copy_that_is_drawn_it_says_what_that_one_holds(folder: Path) -> None:
+    """The estimate reads the copy and the public number of triples: with the same copy, any triples get the same."""
+    path = write(folder, "epsilon = 8\npublic-triples = 130")
+    settings = read_site(path)
+    graph = canonical_site(settings).graph
+    directory = RunDirectory(settings.run)
+    directory.checkpoints.mkdir(parents=True)
+    ledger, options = Ledger.open(directory.ledger), accept(settings.limits.usual, settings)
+    defence = defence_of(options, "north", graph, ledger)
+    plan = ClientPlan(options, 7, 1, ("entities",), 1, defence=defence, ledger=ledger)
+    client = Client("north", graph, plan, directory.checkpoints)
+    client.handle(Fit(1, {"entities": client.embedding.tables.entities.copy()}))
+    assert isinstance(client.released, NoisyCopy)
+    said = holding_of(client.released, 130).words
+    assert json.loads(checked(path, "--json")[1])["holds"] == said
+    lines = (folder / "graph.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "graph.tsv").write_text("".join(lines[1:]), encoding="utf-8")
+    assert json.loads(checked(path, "--json")[1])["holds"] == said
 
 
 def test_names_are_shown_only_when_asked_for(folder: Path) -> None:

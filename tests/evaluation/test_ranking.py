@@ -172,9 +172,14 @@ def test_evaluate_counts_the_unseen_and_puts_the_controls_beside() -> None:
     graph, scorer = small_graph()
     evaluation = evaluate(scorer, graph, threads=1)
     assert evaluation.unseen == 1
-    assert len(evaluation.ranking) == len(graph.test)
+    assert evaluation.leaked == len(set(map(tuple, graph.test.tolist())) & set(map(tuple, graph.train.tolist()))) == 4
+    assert len(evaluation.ranking) == len(graph.test) - 4
+    everything = evaluate(scorer, graph, keep_leaked=True, threads=1)
+    assert len(everything.ranking) == len(graph.test)
+    assert (everything.leaked, everything.left_out, evaluation.left_out) == (4, 0, 4)
     assert list(evaluation.table("TransE")) == ["TransE", "popularity", "popularity, epsilon 1"]
-    assert len(evaluate(scorer, graph, seen_only=True, threads=1).ranking) == len(graph.test) - 1
+    seen = evaluate(scorer, graph, seen_only=True, keep_leaked=True, threads=1)
+    assert len(seen.ranking) == len(graph.test) - 1
     assert len(evaluate(scorer, graph, sample=4, controls=False, threads=1).ranking) == 4
     again = evaluate(scorer, graph, threads=2)
     assert again.table() == evaluation.table()

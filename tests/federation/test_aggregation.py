@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedkge.federation import aggregation
-from fedkge.federation.aggregation import average, complaint
+from fedkge.federation.aggregation import average, believable_weights, complaint
 
 FLOATS = st.floats(-1000, 1000, width=32)
 
@@ -110,3 +110,45 @@ def test_complaints(rows, reason):
 
 def test_an_empty_table_is_fine():
     assert complaint(np.zeros((0, 2), np.float32), (0, 2), 10.0) is None
+
+
+def shares(weights):
+    return {name: weight / sum(weights.values()) for name, weight in weights.items()}
+
+
+def test_a_claim_without_measure_does_not_take_over_the_mean():
+    """It was believed once: one client that claimed 2**53 - 1 triples was the mean."""
+    everyone = {name: np.arange(100) for name in ("a", "b", "c", "d")}
+    honest = {"b": 300, "c": 320, "d": 400}
+    found = believable_weights({"a": 2**53 - 1, **honest}, [everyone])
+    assert {name: found[name] for name in honest} == {name: float(claim) for name, claim in honest.items()}
+    assert found["a"] == 4 * 320
+    assert shares(found)["a"] < 0.6
+
+
+def test_rows_that_nobody_else_owns_do_not_raise_a_bound():
+    owners = {"a": np.arange(1_000_000), "b": np.arange(100), "c": np.arange(100)}
+    assert believable_weights({"a": 10**12, "b": 300, "c": 300}, [owners])["a"] == 4 * 300
+
+
+def test_rows_of_all_tables_count():
+    entities = {"a": np.arange(10), "b": np.arange(10)}
+    relations = {"a": np.arange(5), "b": np.arange(5)}
+    assert believable_weights({"a": 10**6, "b": 15}, [entities, relations]) == {"a": 60.0, "b": 15.0}
+
+
+def test_a_client_with_no_row_in_common_keeps_its_claim_and_bounds_nobody():
+    owners = {"a": np.arange(10), "b": np.arange(10), "c": np.arange(10, 12)}
+    assert believable_weights({"a": 30, "b": 30, "c": 10**9}, [owners]) == {"a": 30.0, "b": 30.0, "c": 1e9}
+    assert believable_weights({"c": 7}, [{"c": np.arange(2)}]) == {"c": 7.0}
+
+
+@given(federations(), st.integers(1, 10**6), st.data())
+def test_claims_of_like_density_count_as_they_are(federation, density, data):
+    """Where nothing is capped, the mean is the same as before, bit for bit."""
+    _, _, owners, _ = federation
+    counts = np.bincount(np.concatenate(list(owners.values())), minlength=1)
+    claims = {
+        name: int((counts[rows] > 1).sum()) * density * data.draw(st.integers(1, 4)) for name, rows in owners.items()
+    }
+    assert believable_weights(claims, [owners]) == {name: float(claim) for name, claim in claims.items()}

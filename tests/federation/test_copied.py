@@ -170,7 +170,7 @@ def test_a_round_ends_where_every_believed_answer_is_held_out(shards, monkeypatc
     client = client_of(shards[0], copied(**options), Ledger.in_memory())
     with caplog.at_level("WARNING"):
         assert all(isinstance(client.handle(Fit(number, rows_of(client))), Upload) for number in (1, 2))
-    assert caplog.text.count("client-0: no answer is likelier true than not") == 1
+    assert caplog.text.count("client-0: no triple is more likely true than false") == 1
 
 
 def test_the_weight_that_was_found_counts_in_scores(shards):

@@ -49,7 +49,9 @@ SPOILED = {
     "missing table": (lambda u: replace(u, rows={}), "expected the tables ['entities'], got []"),
     "round": (lambda u: replace(u, round=7), "expected an upload of round 2, got 7"),
     "boast": (lambda u: replace(u, triples=10**9), "expected a number of triples of"),
-    "loss": (lambda u: replace(u, loss=float("nan")), "expected a finite loss, got nan"),
+    "loss": (lambda u: replace(u, loss=float("nan")), "expected a finite loss of at most 1,000,000, got nan"),
+    "loss beyond float": (lambda u: replace(u, loss=10**30), "expected a finite loss of at most 1,000,000, got 1000"),
+    "loss beyond reason": (lambda u: replace(u, loss=1e308), "expected a finite loss of at most 1,000,000, got 1e+308"),
     "other message": (lambda _: Scores(1), "expected an upload, got Scores"),
     "failure": (lambda _: Failure("client-1", "the power is out"), "the power is out"),
     "silence": (lambda _: None, "no answer"),
@@ -291,3 +293,10 @@ def test_metrics_are_weighted_by_ranked_triples(shards):
     total = sum(score.triples for score in scores.values())
     assert mean[key] == pytest.approx(sum(s.metrics[key] * s.triples for s in scores.values()) / total)
     assert weighted_mean({}) == {}
+
+
+def test_a_client_with_other_metrics_is_named(shards, monkeypatch):
+    server, _, clients = federation(shards)
+    monkeypatch.setattr(clients["client-0"], "_evaluate", lambda _: Scores(10**12, {"mine": 1.0}))
+    with pytest.raises(RunError, match="client-0 could not evaluate: expected"):
+        server.evaluate("valid")

@@ -160,7 +160,10 @@ def test_vocabularies_come_back(tmp_path, entities, relations):
 
 def test_damaged_metrics_say_where(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"round": 1}\n{"rou')
-    with pytest.raises(RunError, match=r"metrics.jsonl: expected one JSON object per line"):
+    with pytest.raises(RunError, match=r"metrics.jsonl:2: expected JSON, got: "):
+        RunDirectory(tmp_path).read_metrics()
+    (tmp_path / "metrics.jsonl").write_text('{"round": 1}\n')
+    with pytest.raises(RunError, match=r"metrics.jsonl:1: tail.realistic.mrr: Field required"):
         RunDirectory(tmp_path).read_metrics()
     assert RunDirectory(tmp_path / "empty").read_metrics() == []
 

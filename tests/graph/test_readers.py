@@ -169,7 +169,7 @@ def test_csv_columns_by_name(tmp_path: Path, header: str, columns: Columns | Non
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"head,relation,tail\na,r\n", ":2: expected 3 fields as in the header, got 2"),
+        (b"head,relation,tail\na,r\n", ":2: expected 3 fields separated by ',' as in the header, got 2"),
         (b"head,relation,tail\na,r,\n", ":2: expected a tail, got a blank field"),
         (b'head,relation,tail\na,r,"b"c\n', ":2: expected a row of CSV"),
         (b'head,relation,tail\na,r,"b\n', "expected a row of CSV"),

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from markupsafe import escape
 
+from fedkge.accounting.ledger import Ledger
 from fedkge.audit import run_audit
+from fedkge.copies import NoisyCopy
+from fedkge.copies.noisy_copy import cells_of
+from fedkge.federation.state_file import saved_release
+from fedkge.graph.shards import Shards
+from fedkge.mechanisms.responses import flip_chance
 from fedkge.report import gather
 from fedkge.report.document import Document
+from fedkge.report.page import render
 from fedkge.runs import train
 from tests.audit.test_white_box_copy import OPTIONS, SHARDS
 
@@ -26,3 +36,47 @@ def test_canaries_that_were_not_asked_about_are_counted(tmp_path: Path, source: 
     assert any(ADVICE in warning for warning in document.claim.warnings) == warned
     (told,) = [warning for warning in document.audit.warnings if "was asked about" in warning]
     assert (ADVICE in told) == warned
+
+
+def neighbour(shards: Shards) -> Shards:
+    """The same names, and the first client holds one triple less."""
+    graphs = list(shards.graphs)
+    graphs[0] = replace(graphs[0], train=graphs[0].train[1:])
+    return replace(shards, graphs=tuple(graphs))
+
+
+def test_the_report_says_what_a_guess_is_worth_and_what_the_copies_hold(tmp_path: Path) -> None:
+    trained = train(SHARDS, out=tmp_path / "run", **OPTIONS)
+    document = gather(tmp_path / "run")
+    plan = Ledger.read(tmp_path / "run" / "ledger.jsonl").promises["client-0"].facts["copy"]
+    guess = document.claim.clients[0].guess
+    assert guess is not None
+    assert guess.answer == pytest.approx(1 - flip_chance(plan["epsilon"]))
+    assert guess.counts_agree == pytest.approx(1 - flip_chance(2 / plan["profile_scale"]))
+    assert [line for line in document.claim.guessing if guess.words in line]
+    page = render(document)
+    assert all(escape(line) in page for line in document.claim.guessing)
+    assert [held.client for held in document.claim.copies] == ["client-0", "client-1"]
+    for held, shard in zip(document.claim.copies, trained.shards, strict=True):
+        copy = saved_release(tmp_path / "run" / "checkpoints" / f"{held.client}.safetensors")
+        assert isinstance(copy, NoisyCopy)
+        believed = copy.believed()
+        true = np.isin(cells_of(believed, copy.entities), cells_of(shard.train, copy.entities)).sum()
+        assert held.believed == len(believed)
+        assert held.true == pytest.approx(true, abs=0.2 * max(held.believed, 10))
+        assert escape(held.sentence) in page
+
+
+def test_what_a_copy_holds_is_told_by_releases_and_public_numbers_alone(tmp_path: Path, monkeypatch) -> None:
+    """Neighbours with the same copy and the same public number have the same estimate, whatever their triples are."""
+    options = {**OPTIONS, "canaries": 0, "public_triples": 1000}
+    draw, drawn = NoisyCopy.draw, []
+    monkeypatch.setattr(NoisyCopy, "draw", lambda *given: drawn.append(draw(*given)) or drawn[-1])
+    train(SHARDS, out=tmp_path / "one", **options)
+    again = iter(drawn[:])
+    monkeypatch.setattr(NoisyCopy, "draw", lambda *_: next(again))
+    train(neighbour(SHARDS), out=tmp_path / "two", **options)
+    one, two = (gather(tmp_path / name).claim for name in ("one", "two"))
+    assert one.copies
+    assert one.copies == two.copies
+    assert one.clients == two.clients

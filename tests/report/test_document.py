@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import jsonschema
 import pytest
 
+from fedkge.accounting.posterior import guess_worth
 from fedkge.configuration import parse
 from fedkge.errors import RunError
 from fedkge.evaluation import weighted_metrics
+from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
-from fedkge.report.document import FORMAT
-from fedkge.report.promised import _copies, _mechanism
+from fedkge.report.document import FORMAT, ClientClaim
+from fedkge.report.promised import _guessing, _mechanism
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -33,8 +35,8 @@ def test_the_json_is_valid_by_the_published_schema(name: str, copy: str, request
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    expected = json.dumps(json_schema(), indent=1) + "\n"
-    assert SCHEMA.read_text(encoding="utf-8") == expected, "write it again: see docs/how-to/read-the-report.md"
+    published = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert published == json_schema(), "write it again: see docs/how-to/read-the-report.md"
 
 
 def test_the_same_run_gives_the_same_document(run: Path) -> None:
@@ -88,7 +90,8 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert [client.within for client in claim.clients] == [True, True]
     assert document.spending[0].rounds == (1, 2, 3)
     assert claim.mechanism.startswith("recommended")
-    assert any("each answer is right with a chance of 99." in warning for warning in claim.warnings)
+    assert any("counts and its answers together" in warning for warning in claim.warnings)
+    assert ["one answer alone is right with 99." in line for line in claim.guessing] == [True]
     assert "shows less than an ordinary triple" in document.limits[0]
     assert dict(claim.facts)["copy"].startswith("profile scale ")
     assert not {"noise", "clip"} & set(dict(claim.facts))
@@ -97,11 +100,19 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert any("number of a client's training triples" in line for line in claim.not_covered)
 
 
-def test_of_copies_that_differ_the_surest_answers_are_told() -> None:
-    promises = [SimpleNamespace(facts={"copy": {"epsilon": epsilon}}) for epsilon in (0.4, 6.0)]
-    assert "with a chance of up to 99.75 %." in next(_copies(promises, parse({"epsilon": 8.0})))
-    assert "with a chance of 59.87 %." in next(_copies(promises[:1], parse({"epsilon": 8.0})))
-    assert not list(_copies([SimpleNamespace(facts={})], parse({"noise": 3.0})))
+def test_clients_whose_copies_differ_are_told_apart() -> None:
+    """A client with few triples per entity has other answers than the rest."""
+    few, many = (
+        ClientClaim(name, 8.0, 1e-5, 8.0, within=True, guess=guess_worth(charges, 8.0, 1e-5))
+        for name, charges in (
+            ("few", [Charge(Geometric(2 / 7.6)), Charge(Responses(0.4))]),
+            ("many", [Charge(Geometric(2 / 2)), Charge(Responses(6.0))]),
+        )
+    )
+    told = list(_guessing([few, many, replace(many, client="more")]))
+    assert [line.partition(":")[0] for line in told] == ["few", "many, more"]
+    assert "right with 60 %" in told[0]
+    assert "right with 99.8 %" in told[1]
 
 
 def test_the_mechanism_is_told_in_words() -> None:

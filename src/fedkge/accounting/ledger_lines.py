@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fedkge.errors import PrivacyError
+from fedkge.plain_files import parse_json
 
 CHECKSUM = "checksum"
 
@@ -54,7 +55,7 @@ def damage(name: str, number: int, what: str) -> PrivacyError:
 def _opened(line: bytes, previous: str) -> dict[str, Any] | None:
     """The record with its checksum, or None if they do not fit."""
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:
         return None
     if not isinstance(record, dict):

@@ -79,13 +79,32 @@ class PLDAccountant:
         if not counted:
             return 0.0
         left = check_delta(delta) - failure_mass(charges)
-        if left <= 0 or any(isinstance(charge.event, PublishedTest | PublishedGaussian) for charge in counted):
+        if left <= 0 or _unsound(counted):
             return math.inf
+        return float(self._losses(counted).get_epsilon_for_delta(left))
+
+    def delta(self, charges: Sequence[Charge], epsilon: float) -> float:
+        """The delta of the charges at this epsilon; at 0 it is the total variation between neighbours.
+
+        >>> round(PLDAccountant().delta([Charge(Responses(1.0))], 0.0), 4)  # tanh(1/2)
+        0.4621
+        """
+        counted = _simplified(charges)
+        if not counted:
+            return 0.0
+        if _unsound(counted):
+            return 1.0
+        return min(1.0, float(self._losses(counted).get_delta_for_epsilon(epsilon)) + failure_mass(charges))
+
+    def _losses(self, counted: tuple[Charge, ...]) -> Distribution:
         # Where the library bounds tails by moments, those of high orders may overflow to infinity: it takes the least.
         with _LOCK, np.errstate(over="ignore"):
             interval = interval_for(counted, self.interval) if self.adaptive else self.interval
-            losses = composed(counted, interval)
-        return float(losses.get_epsilon_for_delta(left))
+            return composed(counted, interval)
+
+
+def _unsound(charges: Sequence[Charge]) -> bool:
+    return any(isinstance(charge.event, PublishedTest | PublishedGaussian) for charge in charges)
 
 
 def _simplified(charges: Sequence[Charge]) -> tuple[Charge, ...]:

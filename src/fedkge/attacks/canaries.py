@@ -1,4 +1,5 @@
-"""Canaries: random triples that nobody holds, some of which go into the victim's training data.
+"""Canaries: random triples that nobody holds, some of which go into the victim's training data; or real triples of
+the victim, some of which are taken out of it (`canary_source` real, `fedkge.attacks.real_targets`).
 
 half         exactly half of them, by the run's seed: the paper's experiment (design C).
 independent  one fair coin each, from the operating system: what an audit's proof needs. Nothing derives these coins
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fedkge.attacks.real_targets import draw_real, without_triples
 from fedkge.attacks.target_files import read_targets, write_targets
-from fedkge.attacks.targets import Bits, Pool, Targets, draw_canaries, pool_of
+from fedkge.attacks.targets import Bits, Membership, Pool, Targets, draw_canaries, pool_of
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.run import client_names
@@ -35,7 +37,7 @@ STREAM = 7_777
 def insert_canaries(
     shards: Sequence[Graph], configuration: Configuration, kept: Path | None = None
 ) -> tuple[tuple[Graph, ...], Targets | None]:
-    """The shards with the members among the canaries in the victim's train, and all canaries.
+    """The shards with the members among the canaries at the end of the victim's train, and all canaries.
 
     `kept` is the directory of a run that has begun: coins of the operating system are read there and never redrawn.
     """
@@ -52,21 +54,27 @@ def insert_canaries(
     else:
         other = shards[adversary] if configuration.canary_source == "shared" else None
         pool = pool_of(shards[victim], other, shards, entities, relations)
-        canaries = _draw(rare_part(pool) if configuration.canary_source == "rare" else pool, configuration)
-    changed = list(shards)
-    changed[victim] = with_triples(shards[victim], canaries.inserted, entities, relations)
+        canaries = _draw(shards[victim], pool, (entities, relations), configuration)
+    changed, shard = list(shards), shards[victim]
+    if canaries.design == "R":
+        shard = without_triples(shard, canaries.everything, entities, relations)
+    changed[victim] = with_triples(shard, canaries.inserted, entities, relations)
     return tuple(changed), canaries
 
 
-def _draw(pool: Pool, configuration: Configuration) -> Targets:
+def _draw(victim: Graph, pool: Pool, names: tuple[Vocabulary, Vocabulary], configuration: Configuration) -> Targets:
     """The triples by the run's seed, who is a member by the rule of `canary_coins`."""
     random = np.random.default_rng(np.random.SeedSequence(configuration.seed or 0, spawn_key=(STREAM,)))
-    likely = configuration.canary_source == "likely"
+    count, source, calibration = configuration.canaries, configuration.canary_source, 0
+    membership: Membership = "coins"
     if configuration.canary_coins == "half":
-        calibration = 2 * round(CALIBRATION_SHARE * configuration.canaries / 2)
-        return draw_canaries(pool, random, configuration.canaries, calibration=calibration, likely=likely)
-    canaries = draw_canaries(pool, random, configuration.canaries, "coins", likely=likely)
-    if configuration.canary_coins == "seeded":
+        membership, calibration = "half", 2 * round(CALIBRATION_SHARE * count / 2)
+    if source == "real":
+        canaries = draw_real(victim, pool, names, random, count, membership, calibration)
+    else:
+        chosen = rare_part(pool) if source == "rare" else pool
+        canaries = draw_canaries(chosen, random, count, membership, calibration, likely=source == "likely")
+    if configuration.canary_coins != "independent":
         return canaries
     return replace(canaries, members=system_coins(configuration.canaries))
 

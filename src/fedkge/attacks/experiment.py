@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 from fedkge.attacks import ATTACKS, check, make_attack
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.exposed import write_exposed
+from fedkge.attacks.exposed import Latest, write_exposed
 from fedkge.attacks.fork import ForkedSeat
 from fedkge.attacks.inline import inline_gain
 from fedkge.attacks.lira import offline, online
 from fedkge.attacks.outcomes import RESULTS, Outcome, best_round, grouped, read_results, write_results
+from fedkge.attacks.real_targets import part_within
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.rows_changed import RowsChanged, count_changed
+from fedkge.attacks.shadow_attack import SHADOW, SHADOWS, attack_by_shadows
+from fedkge.attacks.shadow_features import SEEN_BY
 from fedkge.attacks.shadows import ShadowPlan, shadow_scores
 from fedkge.attacks.target_files import read_targets, write_targets
 from fedkge.attacks.targets import Design, Targets, auxiliary_triples, draw_targets, pool_of
-from fedkge.attacks.view import Adversary, View
+from fedkge.attacks.view import Adversary, Attacker, View
 from fedkge.audit.metrics import attack_metrics
 from fedkge.errors import ConfigurationError, FedkgeError
 from fedkge.federation.run import Run
@@ -34,6 +37,7 @@ __all__ = [
     "ACTIVE",
     "INLINE",
     "RESULTS",
+    "SHADOW",
     "SHADOWED",
     "AttackPlan",
     "Outcome",
@@ -78,15 +82,17 @@ class AttackPlan:
     threads: int = 1
     cia: CIA = field(default_factory=CIA)
     shadows: ShadowPlan = field(default_factory=ShadowPlan)
+    real_shadows: ShadowPlan = SHADOWS
+    """The shadow federations of the attack on real triples."""
 
 
 def known_attacks() -> list[str]:
     """All names that `--attack` takes."""
-    return [*ATTACKS, *ACTIVE, INLINE, *SHADOWED]
+    return [*ATTACKS, *ACTIVE, INLINE, *SHADOWED, SHADOW]
 
 
 def fitting_attacks(run: Run) -> list[str]:
-    """The attacks that work on this run's model; LiRA, which trains many more federations, only on request."""
+    """The attacks that work on this run's model; those that train more federations (LiRA, shadow) only on request."""
     model = run.embedding(run.clients[0]).scorer.name
     fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
     return [*fitting, *ACTIVE, *([INLINE] if run.configuration.inline_attack == "cia" else [])]
@@ -104,18 +110,8 @@ def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
     )
     targets: dict[Design, Targets] = {}
     for design in sorted(plan.designs):
-        if design == "C":
-            if inserted is None:
-                raise ConfigurationError(
-                    "design C needs canaries that were in the victim's data: train with --canaries 1000, "
-                    "or attack with --targets A,B,D"
-                )
-            if (plan.victim, plan.adversary) != (run.configuration.victim, run.configuration.adversary):
-                raise ConfigurationError(
-                    f"design C: the canaries are for victim {run.configuration.victim} and adversary "
-                    f"{run.configuration.adversary}, got {plan.victim} and {plan.adversary}"
-                )
-            targets[design] = inserted
+        if design in ("C", "R"):
+            targets[design] = _canaries(run, plan, design, inserted)
             continue
         # By the design and not by its place in the list: a design has the same targets whichever others are asked for.
         random = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(ord(design),)))
@@ -127,6 +123,23 @@ def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
         targets[design] = draw_targets(design, pool, random, count, plan.calibration)
         write_targets(run.directory / f"targets-{design}.jsonl", targets[design], run.entities, run.relations)
     return targets
+
+
+def _canaries(run: Run, plan: AttackPlan, design: Design, inserted: Targets | None) -> Targets:
+    options = run.configuration
+    if inserted is None or inserted.design != design:
+        kind = "canaries that were in" if design == "C" else "real triples of which a coin took half from"
+        source = "" if design == "C" else " --canary-source real"
+        raise ConfigurationError(
+            f"design {design} needs {kind} the victim's data: train with --canaries 1000{source}, "
+            "or attack with --targets A,B,D"
+        )
+    if (plan.victim, plan.adversary) != (options.victim, options.adversary):
+        raise ConfigurationError(
+            f"design {design}: the canaries are for victim {options.victim} and adversary {options.adversary}, got "
+            f"{plan.victim} and {plan.adversary}"
+        )
+    return inserted
 
 
 def run_attacks(
@@ -148,29 +161,52 @@ def run_attacks(
         plan.auxiliary,
     )
     views = {kind: recorded_view(run, kind, plan.victim, plan.adversary, auxiliary) for kind in kinds}
-    jobs = list(_jobs(plan, views))
-    everything = np.concatenate([target.everything for target in targets.values()])
+    askable = {kind: _askable(run, plan, kind, targets) for kind in kinds}
+    jobs = [job for job in _jobs(plan, views) if askable[job[1]]]
     outcomes: list[Outcome] = []
-    latest: dict[tuple[str, Adversary], tuple[int, Scores]] = {}
+    latest: dict[tuple[str, Attacker], Latest] = {}
     for done, (names, kind, view) in enumerate(jobs):
-        number = view.rounds[-1]
+        number, able = view.rounds[-1], askable[kind]
         progress(f"{' '.join(names)}, round {number}", done, len(jobs))
         if any((name, kind, number) not in memory for name in names):
             tell = partial(_tell, progress, f"{names[0]}, round {number}", done, len(jobs))
+            everything = np.concatenate([target.everything for target in able.values()])
             found = _score(run, plan, names, view, everything, tell)
             memory |= {(name, kind, number): scores for name, scores in found.items()}
         for name in names:
-            outcomes += _judge(name, kind, number, memory[name, kind, number], targets)
-            latest[name, kind] = number, memory[name, kind, number]
+            outcomes += _judge(name, kind, number, memory[name, kind, number], able)
+            latest[name, kind] = number, memory[name, kind, number], able
     if INLINE in plan.attacks:
         outcomes += _inline(run, targets)
     if any(name in SHADOWED for name in plan.attacks):
         outcomes += _shadowed(run, plan, targets, auxiliary, views, progress)
+    if SHADOW in plan.attacks:
+        tell_shadows = partial(progress, "shadow federations")
+        number = max(Transcript(run.directory).rounds(), default=0) if run.directory else 0
+        for name, scores in attack_by_shadows(run, targets["R"], plan.real_shadows, tell_shadows).items():
+            outcomes += _judge(name, SEEN_BY[name], number, scores, {"R": targets["R"]})
+            latest[name, SEEN_BY[name]] = number, scores, {"R": targets["R"]}
+    if not outcomes:
+        raise ConfigurationError(
+            f"{', '.join(plan.attacks)}: a client knows only names that it shares with the victim, and hardly any real "
+            "target (design R) is among them: train with more --canaries, or choose attacks of the server"
+        )
     progress("done", len(jobs), len(jobs))
     if run.directory is not None:
         write_results(run.directory, asdict(plan), outcomes, _rows_changed(run, plan))
-        write_exposed(run.directory, latest, targets, run.entities, run.relations)
+        write_exposed(run.directory, latest, run.entities, run.relations)
     return outcomes
+
+
+def _askable(run: Run, plan: AttackPlan, kind: Adversary, targets: Mapping[Design, Targets]) -> dict[Design, Targets]:
+    """What an adversary can be asked about: of real targets (R) a client knows only those among its own names."""
+    able = dict(targets)
+    if kind == "client" and "R" in able:
+        names = (run.tensors[f"{which}/{plan.adversary}"] for which in ("own", "relation_ids"))
+        able["R"] = part_within(able["R"], *names)
+        if min(np.bincount(able["R"].members, minlength=2)) < 2:  # of each kind: what metrics need
+            del able["R"]
+    return able
 
 
 def _tell(progress: Progress, label: str, done: int, total: int, detail: str) -> None:
@@ -179,10 +215,17 @@ def _tell(progress: Progress, label: str, done: int, total: int, detail: str) ->
 
 def _adversaries(plan: AttackPlan) -> list[Adversary]:
     """Whose views the attacks need; what can be refused without looking at the run is refused here."""
-    names = [name for name in plan.attacks if name not in (*ACTIVE, INLINE, *SHADOWED)]
+    names = [name for name in plan.attacks if name not in (*ACTIVE, INLINE, *SHADOWED, SHADOW)]
+    if SHADOW in plan.attacks and "R" not in plan.designs:
+        raise ConfigurationError(
+            "attack 'shadow' works on real triples, each in or out by a coin: train with --canaries 3000 "
+            "--canary-source real --record every:5, and attack with --targets R"
+        )
     if any(name in SHADOWED for name in plan.attacks):
-        if "C" not in plan.designs:
-            raise ConfigurationError("LiRA works on canaries: train with --canaries 1000 and attack with --targets C")
+        if not {"C", "R"} & set(plan.designs):
+            raise ConfigurationError(
+                "LiRA works on canaries: train with --canaries 1000 and attack with --targets C (R: real ones)"
+            )
         names.append(plan.shadows.base)
     kinds = {kind for name in names for kind in make_attack(name).needs.adversary}
     kinds |= {"client"} if any(name in ACTIVE for name in plan.attacks) else set()
@@ -196,7 +239,7 @@ def _jobs(plan: AttackPlan, views: Mapping[Adversary, View]) -> Iterator[tuple[t
         base = make_attack(plan.shadows.base)
         check(base, views[base.needs.adversary[0]])
     for name in plan.attacks:
-        if name in (*ACTIVE, INLINE, *SHADOWED):
+        if name in (*ACTIVE, INLINE, *SHADOWED, SHADOW):
             continue
         attack = make_attack(name)
         for kind in attack.needs.adversary:
@@ -268,7 +311,8 @@ def _shadowed(
     views: Mapping[Adversary, View],
     progress: Progress,
 ) -> Iterator[Outcome]:
-    canaries, base = targets["C"], make_attack(plan.shadows.base)
+    design: Design = "C" if "C" in targets else "R"
+    canaries, base = targets[design], make_attack(plan.shadows.base)
     kind = base.needs.adversary[0]
     label = f"shadow federations of {plan.shadows.base}"
     by_round = shadow_scores(run, canaries, auxiliary, plan.shadows, lambda done, total: progress(label, done, total))
@@ -279,11 +323,11 @@ def _shadowed(
         for name, statistic in zip(SHADOWED, (online, offline), strict=True):
             if name in plan.attacks:
                 scores = statistic(observed, by_round[number])
-                yield from _judge(name, kind, number, scores, {"C": canaries})
+                yield from _judge(name, kind, number, scores, {design: canaries})
 
 
 def _judge(
-    name: str, kind: Adversary, number: int, scores: Scores, targets: Mapping[Design, Targets]
+    name: str, kind: Attacker, number: int, scores: Scores, targets: Mapping[Design, Targets]
 ) -> Iterator[Outcome]:
     first = 0
     for design, target in targets.items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.attacks.targets import Design, Targets
-from fedkge.attacks.view import Adversary
+from fedkge.attacks.view import Attacker
 from fedkge.federation.storage import write_atomically
 from fedkge.graph import Vocabulary
 
@@ -20,6 +20,8 @@ RATE = 0.01
 """Share of the non-members that may be accused wrongly; with fewer than 100 of them, none."""
 
 Scores = NDArray[np.floating[Any]]
+Latest: TypeAlias = tuple[int, Scores, Mapping[Design, Targets]]
+"""Of an attack's last round: its number, and the scores of all these targets in a row."""
 
 
 def found_members(scores: Scores, members: NDArray[np.bool_], rate: float = RATE) -> NDArray[np.intp]:
@@ -35,14 +37,13 @@ def found_members(scores: Scores, members: NDArray[np.bool_], rate: float = RATE
 
 def write_exposed(
     run: Path,
-    latest: Mapping[tuple[str, Adversary], tuple[int, Scores]],
-    targets: Mapping[Design, Targets],
+    latest: Mapping[tuple[str, Attacker], Latest],
     entities: Vocabulary,
     relations: Vocabulary,
 ) -> None:
-    """Keep, of each attack's last round, the members that it found; `latest` holds scores of all targets in a row."""
+    """Keep, of each attack's last round, the members that it found."""
     entries = []
-    for (attack, adversary), (number, scores) in latest.items():
+    for (attack, adversary), (number, scores, targets) in latest.items():
         first = 0
         for design, target in targets.items():
             part = np.asarray(scores[first : first + len(target)], dtype=np.float64)

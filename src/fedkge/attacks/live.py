@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedkge.attacks.experiment import INLINE, SHADOWED, AttackPlan, Memory, Outcome, run_attacks
+from fedkge.attacks.experiment import INLINE, SHADOW, SHADOWED, AttackPlan, Memory, Outcome, run_attacks
 from fedkge.errors import FedkgeError
 from fedkge.federation.observer import Observer
 from fedkge.federation.run import Run
@@ -15,8 +15,9 @@ from fedkge.federation.transcript import recorded_rounds
 class LiveAttacks(Observer):
     """Attacks every round of the plan as soon as it is recorded.
 
-    LiRA and the in-line attack wait for the end. `memory` holds what was scored: `run_attacks` with the same plan and
-    this memory afterwards scores only what is left, and its result is what it would have been without it.
+    LiRA, the shadow attack and the in-line attack wait for the end. `memory` holds what was scored: `run_attacks` with
+    the same plan and this memory afterwards scores only what is left, and its result is what it would have been
+    without it.
     """
 
     def __init__(self, plan_of: Callable[[Run], AttackPlan], tell: Callable[[str], None]) -> None:
@@ -29,7 +30,7 @@ class LiveAttacks(Observer):
         last = max(recorded_rounds(run.configuration.record, run.configuration.rounds))
         if round_number % plan.every and round_number != last:
             return
-        now = tuple(name for name in plan.attacks if name not in (INLINE, *SHADOWED))
+        now = tuple(name for name in plan.attacks if name not in (INLINE, *SHADOWED, SHADOW))
         if not now:
             return
         try:

@@ -10,8 +10,9 @@ from typing import Any
 
 from fedkge.attacks.rows_changed import RowsChanged
 from fedkge.attacks.targets import Design
-from fedkge.attacks.view import Adversary
+from fedkge.attacks.view import Attacker
 from fedkge.federation.storage import write_atomically
+from fedkge.result_files import read_attacks_file
 
 RESULTS = "attacks.json"
 LINK, TRIPLE = "si-link", "si-centres"
@@ -23,7 +24,7 @@ class Outcome:
     """How one attack did on one design at one round."""
 
     attack: str
-    adversary: Adversary
+    adversary: Attacker
     design: Design
     round: int
     metrics: Mapping[str, Any]
@@ -34,9 +35,9 @@ def best_round(outcomes: Sequence[Outcome]) -> Outcome:
     return max(outcomes, key=lambda outcome: outcome.metrics["best_f1"]["value"])
 
 
-def grouped(outcomes: Sequence[Outcome]) -> dict[tuple[str, Adversary, Design], list[Outcome]]:
+def grouped(outcomes: Sequence[Outcome]) -> dict[tuple[str, Attacker, Design], list[Outcome]]:
     """Outcomes by attack, adversary and design, in the order of their rounds."""
-    groups: dict[tuple[str, Adversary, Design], list[Outcome]] = {}
+    groups: dict[tuple[str, Attacker, Design], list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault((outcome.attack, outcome.adversary, outcome.design), []).append(outcome)
     return groups
@@ -82,9 +83,11 @@ def write_results(
 
 def read_results(path: Path) -> list[Outcome]:
     """The outcomes that `write_results` kept."""
-    return [Outcome(**outcome) for outcome in json.loads(path.read_text(encoding="utf-8"))["outcomes"]]
+    content = read_attacks_file(path)
+    return [Outcome(**outcome) for outcome in content["outcomes"]] if content else []
 
 
 def read_rows_changed(path: Path) -> list[RowsChanged]:
     """The counts of changed rows that `write_results` kept."""
-    return [RowsChanged(**count) for count in json.loads(path.read_text(encoding="utf-8")).get("rows_changed", [])]
+    content = read_attacks_file(path)
+    return [RowsChanged(**count) for count in content.get("rows_changed", [])] if content else []

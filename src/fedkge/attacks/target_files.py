@@ -10,6 +10,8 @@ import numpy as np
 from fedkge.attacks.targets import Targets
 from fedkge.errors import DataError, FedkgeError
 from fedkge.graph import Vocabulary
+from fedkge.plain_files import parse_json, read_text
+from fedkge.private_files import new_file
 
 FORMAT = "fedkge-targets-1"
 
@@ -32,6 +34,7 @@ def write_targets(path: Path, targets: Targets, entities: Vocabulary, relations:
         for (head, relation, tail), bit in zip(targets.everything.tolist(), bits, strict=True)
     ]
     beside = path.with_name(path.name + ".partial")
+    new_file(beside)
     beside.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="utf-8", newline="\n")
     beside.replace(path)
 
@@ -39,19 +42,17 @@ def write_targets(path: Path, targets: Targets, entities: Vocabulary, relations:
 def read_targets(path: Path, entities: Vocabulary, relations: Vocabulary) -> Targets:
     """Read what `write_targets` wrote; a damaged line, or a name that the run lacks, is an error with its place."""
     rows, bits, number = [], [], 1
+    lines = read_text(path, DataError, "draw them first").split("\n")[:-1]
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        header = json.loads(lines[0])
+        header = parse_json(lines[0])
         if header["format"] != FORMAT or header["all"] != len(lines) - 1:
             raise DataError(f"format {header['format']!r} with {len(lines) - 1} of {header['all']} triples")
         for line in lines[1:]:
-            number, row = number + 1, json.loads(line)
+            number, row = number + 1, parse_json(line)
             head, tail = entities.id_of(row["head"], "entity"), entities.id_of(row["tail"], "entity")
             rows.append((head, relations.id_of(row["relation"], "relation"), tail))
             bits.append((False, True).index(row["member"]))
         triples, members, count = np.array(rows, np.int32).reshape(-1, 3), np.array(bits, np.bool_), header["targets"]
         return Targets(header["design"], triples[:count], members[:count], triples[count:], members[count:])
-    except OSError as error:
-        raise DataError(f"{path}: expected a file of targets, got none ({error.strerror}): draw them first") from error
     except (ValueError, LookupError, TypeError, AttributeError, FedkgeError) as error:
         raise DataError(f"{path}:{number}: expected {FORMAT} as `write_targets` writes it, got {error}") from error

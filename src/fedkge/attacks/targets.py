@@ -1,12 +1,14 @@
-"""Target triples: what an attack must tell apart. The design decides the result, so there are four.
+"""Target triples: what an attack must tell apart. The design decides the result, so there are five.
 
 A  real training triples of the victim   against  uniform random triples            (plausibility alone separates them)
 B  real training triples of the victim   against  its held-out triples              (the strict membership game)
 C  random triples put into its training  against  random triples that were left out (canaries; the paper's wording)
 D  real training triples of the victim   against  corruptions that fit the relation
+R  real triples that a coin left it      against  real triples that a coin took from it before training
 
-Both ends of every target are entities, and its relation is one, that victim and adversary share. A non-member is in no
-client's graph (B: in no client's training triples). All ids are the run's, as in entities.txt and relations.txt.
+Both ends of every target are entities, and its relation is one, that victim and adversary share (R: the victim has).
+A non-member is in no client's graph (B: in no client's training triples). All ids are the run's, as in entities.txt
+and relations.txt.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary, distinct_triples, no_triples
 from fedkge.registry import look_up
 
-Design: TypeAlias = Literal["A", "B", "C", "D"]
+Design: TypeAlias = Literal["A", "B", "C", "D", "R"]
 Membership: TypeAlias = Literal["half", "coins"]
 Bits: TypeAlias = NDArray[np.bool_]
 Keys: TypeAlias = NDArray[np.int64]
@@ -33,6 +35,7 @@ DESIGNS: dict[str, str] = {
     "B": "real against held-out real",
     "C": "inserted canaries against random",
     "D": "real against type-consistent corruption",
+    "R": "real, left in by a coin against real, taken out by a coin",
 }
 COUNT = 500
 CALIBRATION = 100
@@ -124,8 +127,8 @@ def pool_of(
     if place is None:
         raise DataError(f"expected the victim {victim.name} among the {len(clients)} shards, got others only")
     tables = [run_ids(shard.all_triples, shard, entities, relations) for shard in clients]
-    taken = _keys(no_triples() if excluded is None else excluded, sizes)
-    keys = [_keys(table, sizes) for table in tables]
+    taken = triple_keys(no_triples() if excluded is None else excluded, sizes)
+    keys = [triple_keys(table, sizes) for table in tables]
     training = [key[: len(shard.train)] for key, shard in zip(keys, clients, strict=True)]
     real, held_out = tables[place][: len(victim.train)], distinct_triples(tables[place][len(victim.train) :])
     real = real[~_among(training[place], np.unique(taken))]
@@ -136,7 +139,7 @@ def pool_of(
     def inside(triples: Triples, forbidden: Sequence[Keys]) -> Triples:
         keep = np.isin(triples[:, RELATION], shared_relations)
         keep &= np.isin(triples[:, [HEAD, TAIL]], shared_entities).all(axis=1)
-        return triples[keep & ~_among(_keys(triples, sizes), np.unique(np.concatenate([*forbidden, taken])))]
+        return triples[keep & ~_among(triple_keys(triples, sizes), np.unique(np.concatenate([*forbidden, taken])))]
 
     return Pool(
         victim=victim.name,
@@ -171,6 +174,8 @@ def draw_targets(
     look_up(DESIGNS, design, "design of targets")
     if count < 1 or calibration < 0:
         raise ConfigurationError(f"expected at least 1 target and 0 calibration triples, got {count}, {calibration}")
+    if design == "R":
+        raise ConfigurationError("design R is drawn before training: train with --canaries 4000 --canary-source real")
     if design == "C":
         return draw_canaries(pool, random, 2 * count, "half", 2 * calibration)
     real = random.permutation(pool.real)
@@ -226,11 +231,18 @@ def draw_canaries(
     else:
         _require(_free(pool), canaries, "design C: random triples in no graph", pool)
         triples = _random_triples(pool, random, min(canaries + calibration, _free(pool)))
+    return tossed("C", triples, canaries, membership, random)
+
+
+def tossed(
+    design: Design, triples: Triples, count: int, membership: Membership, random: np.random.Generator
+) -> Targets:
+    """The first `count` of these triples as targets, the others for calibration: half of each, or by one coin each."""
     bits = []
-    for size in (canaries, len(triples) - canaries):
+    for size in (count, len(triples) - count):
         half = random.permutation(np.arange(size) < size // 2)
         bits.append(half if membership == "half" else random.integers(0, 2, size).astype(np.bool_))
-    return Targets("C", triples[:canaries], bits[0], triples[canaries:], bits[1])
+    return Targets(design, triples[:count], bits[0], triples[count:], bits[1])
 
 
 def auxiliary_triples(
@@ -250,9 +262,9 @@ def auxiliary_triples(
     [0, 1]
     """
     sizes = (len(entities), len(relations))
-    taken = np.unique(np.concatenate([np.empty(0, np.int64), *(_keys(one.everything, sizes) for one in targets)]))
+    taken = np.unique(np.concatenate([np.empty(0, np.int64), *(triple_keys(one.everything, sizes) for one in targets)]))
     triples = random.permutation(run_ids(victim.train, victim, entities, relations))
-    triples = triples[~_among(_keys(triples, sizes), taken)]
+    triples = triples[~_among(triple_keys(triples, sizes), taken)]
     triples = triples[np.argsort(triples[:, RELATION], kind="stable")]
     _, first, counts = np.unique(triples[:, RELATION], return_index=True, return_counts=True)
     place = np.arange(len(triples)) - np.repeat(first, counts)  # 0, 1, 2 ... within a relation
@@ -271,7 +283,12 @@ def run_ids(triples: Triples, shard: Graph, entities: Vocabulary, relations: Voc
     return np.stack([entity[triples[:, HEAD]], relation[triples[:, RELATION]], entity[triples[:, TAIL]]], axis=1)
 
 
-def _keys(triples: Triples, sizes: tuple[int, int]) -> Keys:
+def triple_keys(triples: Triples, sizes: tuple[int, int]) -> Keys:
+    """Triples as single numbers, for `sizes` entities and relations.
+
+    >>> triple_keys(np.array([[1, 2, 3]]), (10, 5)).tolist()
+    [73]
+    """
     head, relation, tail = triples.astype(np.int64).T
     keys: Keys = (head * sizes[1] + relation) * sizes[0] + tail
     return keys
@@ -312,7 +329,7 @@ def _random_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Tri
     while len(drawn) < wanted:
         head, tail = random.choice(pool.entities, (2, batch))
         fresh = np.stack([head, random.choice(pool.relations, batch), tail], axis=1).astype(np.int32)
-        fresh = fresh[(head != tail) & ~_among(_keys(fresh, pool.sizes), pool.known)]
+        fresh = fresh[(head != tail) & ~_among(triple_keys(fresh, pool.sizes), pool.known)]
         drawn, batch = distinct_triples(np.concatenate([drawn, fresh])), min(2 * batch, 1 << 20)
     return drawn[:wanted]
 
@@ -330,7 +347,7 @@ def _likely_triples(pool: Pool, random: np.random.Generator, wanted: int) -> Tri
         one = random.integers(0, len(real), batch)
         fresh = real[one].copy()
         fresh[:, TAIL] = real[random.integers(first[one], last[one]), TAIL]
-        fresh = fresh[(fresh[:, HEAD] != fresh[:, TAIL]) & ~_among(_keys(fresh, pool.sizes), pool.known)]
+        fresh = fresh[(fresh[:, HEAD] != fresh[:, TAIL]) & ~_among(triple_keys(fresh, pool.sizes), pool.known)]
         drawn = distinct_triples(np.concatenate([drawn, fresh]))
     return drawn[:wanted]
 
@@ -350,7 +367,9 @@ def _corruptions(pool: Pool, random: np.random.Generator, real: Triples, wanted:
             fillers[place] = np.intersect1d(there, pool.entities)
         choices = np.tile(triple, (len(fillers[place]), 1))
         choices[:, column] = fillers[place]
-        choices = choices[(choices[:, HEAD] != choices[:, TAIL]) & ~_among(_keys(choices, pool.sizes), pool.known)]
+        choices = choices[
+            (choices[:, HEAD] != choices[:, TAIL]) & ~_among(triple_keys(choices, pool.sizes), pool.known)
+        ]
         for head, relation, tail in (choices[row].tolist() for row in random.permutation(len(choices))):
             if (head, relation, tail) not in drawn:
                 return head, relation, tail

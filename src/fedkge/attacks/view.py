@@ -18,6 +18,9 @@ from fedkge.models.scorer import Scorer
 from fedkge.models.tables import Table
 
 Adversary: TypeAlias = Literal["server", "client", "collusion"]
+Attacker: TypeAlias = Literal["server", "client", "collusion", "recipient", "auditor"]
+"""Who plays an attack: beside the parties of a federation, who is given the final model, and an auditor who sees what a
+client released."""
 
 
 def partial_table(rows: Table, places: NDArray[np.integer], size: int) -> Table:

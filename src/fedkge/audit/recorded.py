@@ -33,6 +33,7 @@ from fedkge.federation.run import Run, shape_of
 from fedkge.federation.storage import write_atomically
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import make_scorer
+from fedkge.result_files import read_audit_file
 
 RESULTS = "audit.json"
 AUDITOR = "auditor"
@@ -250,8 +251,5 @@ def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
 
 
 def _plans(directory: Path) -> list[dict[str, Any]]:
-    path = directory / RESULTS
-    if not path.exists():
-        return []
-    plans: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")).get("plans", [])
-    return plans
+    content = read_audit_file(directory / RESULTS)
+    return list(content["plans"]) if content else []

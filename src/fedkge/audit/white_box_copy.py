@@ -76,12 +76,13 @@ def in_victims_numbers(run: Run, canaries: Targets) -> Triples:
     for column, ids in ((HEAD, "own"), (RELATION, "relation_ids"), (TAIL, "own")):
         theirs = run.tensors[f"{ids}/{victim}"]
         order = np.argsort(theirs)
-        places.append(order[np.searchsorted(theirs[order], canaries.triples[:, column])])
+        places.append(order[np.searchsorted(theirs[order], canaries.everything[:, column])])
     return np.ascontiguousarray(np.column_stack(places), dtype=np.int32)
 
 
 def auditors_triples(run: Run, canaries: Targets) -> tuple[Triples, Triples]:
-    """In the victim's own numbers: its triples without any canary, and all canaries. No coin shows in them."""
+    """In the victim's own numbers: its triples without any canary, and all canaries. No coin shows in them, and
+    real triples that are canaries (design R) are not among its triples either."""
     shard, candidates = shard_of(run, run.configuration.victim), in_victims_numbers(run, canaries)
     train, size = np.unique(shard.train, axis=0), len(shard.entities)
     return np.ascontiguousarray(train[~np.isin(cells_of(train, size), cells_of(candidates, size))]), candidates

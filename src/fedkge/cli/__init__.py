@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+
+from fedkge.private_files import UMASK
 
 
 def main() -> None:
@@ -13,6 +16,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to stop
+    os.umask(UMASK)  # whatever a command writes, results and figures too, is for its user only
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 EXAMPLE = (
     "Examples: fedkge account --batch 4096 --triples 90000 --sigma 1 --steps 1000 (what it costs); "
     "fedkge account --batch 4096 --triples 90000 --epsilon 8 --steps 22 --rounds 30 --plot spending.svg (the noise "
-    "that a budget needs); fedkge account runs/a runs/b (what two runs on the same data have spent together)"
+    "that a budget needs); fedkge account --mechanism copy --epsilon 4 (what a guess about a triple is worth under a "
+    "noisy copy); fedkge account runs/a runs/b (what two runs on the same data have spent together)"
 )
 
+COPY = "copy"
 PLAN, MECHANISM, SHOW = "A plan", "The mechanism's own numbers", "What to show"
 NOT_SOUND, NOT_PRIVATE = "NOT SOUND", "NOT PRIVATE"
 POINTS, PLOT_POINTS, PARTS = 10, 20, 20
@@ -51,7 +53,11 @@ def account(
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option(metavar="dense|adafest|ptr|published", help="Which rows get noise.", rich_help_panel=PLAN),
+        typer.Option(
+            metavar="dense|adafest|ptr|published|copy",
+            help="Which rows get noise; or a noisy copy.",
+            rich_help_panel=PLAN,
+        ),
     ] = "dense",
     decay: Annotated[
         float, typer.Option(help="Factor by which the noise falls each round.", rich_help_panel=MECHANISM)
@@ -93,6 +99,7 @@ def account(
     (epsilon, delta) bounds what anyone can learn about one triple of a client.
     The adversary sees every step, not only the uploads; batches are Poisson.
     Smaller is safer; above 10 or so the bound says little.
+    It also says what a guess about one triple is worth at even odds.
     The paper's formulas are shown beside, labelled: they are not sound.
     """
     from fedkge.accounting.curves import check_plot_path  # noqa: PLC0415
@@ -105,6 +112,15 @@ def account(
         if batch or triples or sigma or epsilon:
             raise ConfigurationError("expected run directories or a plan, got both: leave one out")
         account_runs(runs, delta, accountant, plot, as_json)
+        return
+    if mechanism == COPY:
+        from fedkge.cli.account_copy import account_copy  # noqa: PLC0415
+
+        if epsilon is None or sigma is not None:
+            raise ConfigurationError(
+                "a copy needs a budget and no --sigma: fedkge account --mechanism copy --epsilon 4"
+            )
+        account_copy(epsilon, 1e-5 if delta is None else delta, as_json)
         return
     from fedkge.accounting.plans import CostPlan  # noqa: PLC0415
 
@@ -135,6 +151,7 @@ def _account_plan(
 ) -> None:
     from fedkge.accounting import calibrate, make_accountant  # noqa: PLC0415
     from fedkge.accounting.curves import epsilon_over_rounds  # noqa: PLC0415
+    from fedkge.accounting.posterior import guess_worth  # noqa: PLC0415
 
     chosen = make_accountant("published" if plan.mechanism == "published" else name)
     with stderr().status("accounting"):
@@ -144,10 +161,15 @@ def _account_plan(
         curve = epsilon_over_rounds(rounds, plan.delta, chosen, POINTS) if plan.rounds > 1 else []
         if plot is not None:
             _plot(plan, noise, costs, budget, plot)
+        worth = guess_worth(plan.charges(noise), costs[chosen.name], plan.delta) if chosen.sound else None
     if as_json:
-        print_json(_record(plan, noise, budget, chosen, costs, curve))
+        print_json(
+            _record(plan, noise, budget, chosen, costs, curve) | {"guess": None if worth is None else worth.record()}
+        )
     else:
         _show(plan, noise, budget, chosen, costs, curve)
+        if worth:
+            stdout().print(worth.words, markup=False, soft_wrap=True)
     if plot is not None:
         say(f"Drawn: {plot}")
 

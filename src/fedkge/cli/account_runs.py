@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.cli.account import NOT_PRIVATE, POINTS, finite, label, shown
+from fedkge.cli.account_copy import worth_table
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError, PrivacyError, RunError
 
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
+    from fedkge.accounting.posterior import GuessWorth
     from fedkge.accounting.statements import Total
 
 
@@ -41,6 +43,7 @@ def account_runs(
         each = [_run_record(run) for run in runs]
         clients = spending_over_runs([run.ledger for run in runs], given, counting)
         costs = {client: total.spending.epsilon(given, counting) for client, total in clients.items()}
+        worth = _worth(clients, costs, given, counting)
         owners = _by_owners(runs, clients, given, counting)
         curves = _curves(runs, clients, given, counting)
         if plot is not None:
@@ -54,6 +57,7 @@ def account_runs(
         "private": not reasons,
         "not_private_because": reasons,
         "together": {client: finite(cost) for client, cost in costs.items()},
+        "guess": {client: each.record() for client, each in worth.items()},
         "counted_by_costliest": _unsure(runs, clients),
         "by_owners": {str(count): finite(cost) for count, cost in owners.items()},
         "epsilon_over_rounds": {
@@ -65,6 +69,8 @@ def account_runs(
         print_json(record)
     else:
         _show(runs, record, clients, owners, curves)
+        if worth:
+            stdout().print(worth_table(worth))
     if plot is not None:
         say(f"Drawn: {plot}")
 
@@ -163,6 +169,20 @@ def _reasons(records: Sequence[dict[str, Any]]) -> list[str]:
 def _unsure(runs: Sequence[_Opened], clients: dict[str, Total]) -> dict[str, list[str]]:
     """Each client's runs in which nobody is known to hold its triples: their costliest client was counted."""
     return {name: [str(runs[place].path) for place in total.unsure] for name, total in clients.items() if total.unsure}
+
+
+def _worth(
+    clients: dict[str, Total], costs: dict[str, float], delta: float, accountant: Accountant
+) -> dict[str, GuessWorth]:
+    """What a guess about a triple of each client is worth after all runs; nothing where nothing is guaranteed."""
+    from fedkge.accounting.posterior import guess_worth  # noqa: PLC0415
+
+    found = {}
+    for client, total in clients.items():
+        worth = guess_worth(total.spending.charges, costs[client], delta, adaptive=bool(total.spending.budgets))
+        if worth and accountant.sound:
+            found[client] = worth
+    return found
 
 
 def _by_owners(

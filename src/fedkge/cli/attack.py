@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -40,6 +40,8 @@ HEADER = (
     "best round's F1",
 )
 
+ALL = "A,B,C,D"
+"""Without a choice; R stands in for C where the canaries are real triples."""
 FULL_WIDTH = 125
 NARROW = (0, 1, 2, 3, 5, 8)
 """The columns for a narrower terminal."""
@@ -49,6 +51,7 @@ DESIGNS = {
     "B": "real triples against held-out real ones (the strict membership game)",
     "C": "canaries that were inserted against canaries that were not (the paper's wording)",
     "D": "real triples against corruptions of the same types",
+    "R": "real triples that a coin left in against real triples that a coin took out (only the coin differs)",
 }
 
 
@@ -57,7 +60,7 @@ def attack(
     names: Annotated[
         list[str] | None, typer.Option("--attack", help="Attack by name; repeat for several. Without: all that fit.")
     ] = None,
-    targets: Annotated[str, typer.Option(help="Designs of targets, separated by commas.")] = "A,B,C,D",
+    targets: Annotated[str, typer.Option(help="Designs of targets (A,B,C,D,R), separated by commas.")] = ALL,
     every: Annotated[int, typer.Option(min=1, help="Attack every so many rounds, and the last.")] = 5,
     targets_count: Annotated[
         int | None, typer.Option(min=2, help="Members, and as many non-members, per design; default: up to 500.")
@@ -65,7 +68,10 @@ def attack(
     auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
     group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 600,
     waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 5,
-    shadows: Annotated[int, typer.Option(min=2, help="LiRA: shadow federations to train; kept beside the run.")] = 16,
+    shadows: Annotated[
+        int | None,
+        typer.Option(min=2, help="Shadow federations to train, kept beside the run; default: 2 (shadow), 16 (LiRA)."),
+    ] = None,
     base: Annotated[
         str, typer.Option("--lira-base", help="LiRA: the attack whose scores it compares.")
     ] = "upload-difference",
@@ -86,6 +92,7 @@ def attack(
     """
     from fedkge.attacks.cia import CIA  # noqa: PLC0415 (heavy)
     from fedkge.attacks.plot import FORMATS  # noqa: PLC0415
+    from fedkge.attacks.shadow_attack import SHADOWS  # noqa: PLC0415
     from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
     from fedkge.attacks.targets import COUNT  # noqa: PLC0415
     from fedkge.runs import open_run  # noqa: PLC0415
@@ -105,7 +112,8 @@ def attack(
         adversary=pair[1],
         seed=seed,
         cia=CIA(group_size, waiting_rounds),
-        shadows=ShadowPlan(base, shadows, _cores(opened)),
+        shadows=ShadowPlan(base, shadows or ShadowPlan().count, _cores(opened)),
+        real_shadows=replace(SHADOWS, count=shadows or SHADOWS.count, processes=_cores(opened)),
     )
     perform(opened, plan, as_json, plot)
 
@@ -113,17 +121,19 @@ def attack(
 def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
     """The plan of `fedkge attack` without further options."""
     from fedkge.attacks.experiment import AttackPlan  # noqa: PLC0415 (heavy)
+    from fedkge.attacks.shadow_attack import SHADOWS  # noqa: PLC0415
     from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
 
     options = run.configuration
     return AttackPlan(
         attacks=_chosen(run, names),
-        designs=("A", "B", "C", "D") if options.canaries else ("A", "B", "D"),
+        designs=("A", "B", _canary_design(run), "D") if options.canaries else ("A", "B", "D"),
         fewer=True,
         victim=options.victim,
         adversary=options.adversary,
         threads=_cores(run),
         shadows=ShadowPlan(processes=_cores(run)),
+        real_shadows=replace(SHADOWS, processes=_cores(run)),
     )
 
 
@@ -188,20 +198,30 @@ def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
-    designs = tuple(dict.fromkeys(part.strip().upper() for part in text.split(",")))
+    own = _canary_design(opened)
+    asked = text.replace("C", own) if text == ALL else text
+    designs = tuple(dict.fromkeys(part.strip().upper() for part in asked.split(",")))
     unknown = [design for design in designs if design not in DESIGNS]
     if unknown:
-        raise ConfigurationError(f"--targets: expected some of A,B,C,D, got {text!r}")
+        raise ConfigurationError(f"--targets: expected some of {','.join(DESIGNS)}, got {text!r}")
     options = opened.configuration
-    reason = ""
+    reasons = {"C": "", "R": ""}
     if options.canaries == 0:
-        reason = "this run has no canaries (train with --canaries 1000)"
+        reasons = dict.fromkeys(reasons, "this run has no canaries (train with --canaries 1000)")
     elif pair != (options.victim, options.adversary):
-        reason = f"the canaries are for victim {options.victim} and adversary {options.adversary}"
-    if reason and "C" in designs and len(designs) > 1:
-        say(f"Design C is left out: {reason}.")
-        return tuple(design for design in designs if design != "C")
+        whose = f"the canaries are for victim {options.victim} and adversary {options.adversary}"
+        reasons = dict.fromkeys(reasons, whose)
+    else:
+        reasons["R" if own == "C" else "C"] = f"this run's canaries are design {own}"
+    for design, reason in reasons.items():
+        if reason and design in designs and len(designs) > 1:
+            say(f"Design {design} is left out: {reason}.")
+            designs = tuple(one for one in designs if one != design)
     return designs
+
+
+def _canary_design(run: Run) -> Literal["C", "R"]:
+    return "R" if run.configuration.canary_source == "real" else "C"
 
 
 def _cores(opened: Run) -> int:
@@ -240,7 +260,7 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
     console = stdout()
     for design in plan.designs:
         found = [outcome for outcome in outcomes if outcome.design == design]
-        if not found:  # LiRA works on canaries alone
+        if not found:  # LiRA and shadow work on canaries alone
             continue
         counts = found[0].metrics
         console.print(

@@ -22,6 +22,14 @@ Name = Annotated[str, typer.Argument(help="Name of a data set; `fedkge data list
 ColumnNames = Annotated[
     str, typer.Option("--columns", metavar="HEAD,RELATION,TAIL", help="Names of the columns of a CSV or Parquet file.")
 ]
+SkipHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--skip-header/--no-skip-header",
+        help="TSV: skip the first line of each file, or read it as a triple; without either a header is an error.",
+        show_default=False,
+    ),
+]
 NameOrPath = Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, or the name of a data set.")]
 
 
@@ -111,13 +119,15 @@ def fetch(name: Name, as_json: Json = False) -> None:
 
 @app.command("describe", epilog="Example: fedkge data describe my-graph/")
 @guarded
-def describe(path: NameOrPath, columns: ColumnNames = "", as_json: Json = False) -> None:
+def describe(
+    path: NameOrPath, columns: ColumnNames = "", skip_header: SkipHeader = None, as_json: Json = False
+) -> None:
     """Read a graph and show what is in it and what was dropped."""
     from fedkge.graph.datasets import load  # noqa: PLC0415 (heavy)
     from fedkge.graph.readers import parse_columns  # noqa: PLC0415
     from fedkge.graph.summary import describe as summarise  # noqa: PLC0415
 
-    summary = summarise(load(path, columns=parse_columns(columns)))
+    summary = summarise(load(path, columns=parse_columns(columns), skip_header=skip_header))
     if as_json:
         print_json(asdict(summary))
         return
@@ -163,6 +173,7 @@ def split(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same shards.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder to write; without it only the summary is shown.")] = None,
     columns: ColumnNames = "",
+    skip_header: SkipHeader = None,
     as_json: Json = False,
 ) -> None:
     """Cut a graph into client shards and show what they share; `train --data FOLDER` takes the folder."""
@@ -171,7 +182,7 @@ def split(
     from fedkge.graph.shards_on_disk import save_shards  # noqa: PLC0415
     from fedkge.graph.split import split as cut  # noqa: PLC0415
 
-    shards = cut(load(path, columns=parse_columns(columns)), clients, by, seed, overlap)
+    shards = cut(load(path, columns=parse_columns(columns), skip_header=skip_header), clients, by, seed, overlap)
     if out is not None:
         save_shards(shards, out)
     if as_json:

@@ -15,15 +15,12 @@ from typing import NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from fedkge.cli.tables import printable
 from fedkge.errors import FedkgeError
+from fedkge.text import LINES, printable
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 """As shells say it: 128 and the number of SIGINT or SIGPIPE."""
-
-LINE_END = "\n"
-"""Some messages have several lines."""
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
@@ -65,7 +62,7 @@ def guarded(verb: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
 def _fail(message: str, code: int, error: BaseException) -> NoReturn:
     if _Debugging.on:
         raise error
-    typer.echo(f"error: {printable(message, keep=LINE_END)}", err=True)
+    typer.echo(f"error: {printable(message, keep=LINES)}", err=True)
     raise typer.Exit(code) from None
 
 
@@ -94,7 +91,7 @@ def stops_at_once(hint: str, tidy: Callable[[], None]) -> Iterator[None]:
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         tidy()
-        typer.echo(f"interrupted; {hint}", err=True)
+        typer.echo(f"interrupted; {printable(hint)}", err=True)
         sys.stdout.flush()
         os._exit(INTERRUPTED)
 

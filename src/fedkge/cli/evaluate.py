@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, stderr, stdout
+from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, say, stderr, stdout
 from fedkge.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ def evaluate(
     as_a_client: Annotated[
         bool, typer.Option("--as-a-client", help="Filter by each client's own triples only, as it would by itself.")
     ] = False,
+    keep_leaked: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-leaked/--no-keep-leaked",
+            help="Also rank triples that are in train too; default: as the run was trained.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
@@ -35,9 +43,13 @@ def evaluate(
         raise ConfigurationError(f"--split: expected test or valid, got {split!r}")
     opened = open_run(run)
     with stderr().status(f"ranking {split} triples"):
-        evaluations = opened.evaluate(split, as_a_client=as_a_client, threads=opened.configuration.threads)
+        evaluations = opened.evaluate(
+            split, as_a_client=as_a_client, keep_leaked=keep_leaked, threads=opened.configuration.threads
+        )
     if not evaluations:
-        raise DataError(f"{run}: no client has {split} triples")
+        raise DataError(f"{run}: no client has {split} triples that are not in train too")
+    if left_out := sum(evaluation.left_out for evaluation in evaluations.values()):
+        say(f"warning: {left_out:,} {split} triples are in train too and were left out; --keep-leaked ranks them")
     record = record_of(evaluations)
     relations = _by_relation(evaluations) if by_relation else []
     if as_json:
@@ -65,6 +77,7 @@ def record_of(evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
             "triples": len(evaluation.ranking),
             **evaluation.metrics(),
             "controls": {control: ranking.metrics() for control, ranking in evaluation.controls.items()},
+            **({"left_out": evaluation.left_out} if evaluation.left_out else {}),
         }
         for name, evaluation in evaluations.items()
     }

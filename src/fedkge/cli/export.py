@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,7 @@ def export(
 
     ending = look_up(ENDINGS, format_name, "export format")
     path = out or run / f"vectors{ending}"
-    if path.exists() and not overwrite:
+    if os.path.lexists(path) and not overwrite:
         raise RunError(f"{path}: exists already; choose another --out, or say --overwrite")
     exported = export_vectors(open_run(run), path, format_name, client)
     if as_json:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedkge.cli.tables import grid, print_json, printable, say, stdout
+from fedkge.cli.tables import grid, print_json, say, stdout
+from fedkge.text import printable
 
 if TYPE_CHECKING:
     from fedkge.deploy.preview import Preview
@@ -41,6 +42,8 @@ def check(
         return
     rows = [
         ("promise", found.promised),
+        *([("a guess is worth", found.worth.words)] if found.worth else []),
+        *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
         ("entity names", found.entities.summary),
         ("relation names", found.relations.summary),
@@ -75,6 +78,8 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
         "site": found.site,
         "federation": found.federation,
         "promised": found.promised,
+        "guess": found.worth.record() if found.worth else None,
+        "holds": found.holds,
         "leaves": found.told,
         "fingerprint": found.fingerprint,
         "names": {

@@ -127,7 +127,7 @@ def _option(field: str, info: FieldInfo, panel: str) -> Any:
     facts = ", ".join(part for part in (f"default {default}" if default else "", limits_of(info)) if part)
     text = f"{info.description} ({facts})" if facts else str(info.description)
     flag = flag_of(field)
-    declaration = f"{flag}/--no-{flag[2:]}" if info.annotation is bool else flag
+    declaration = f"{flag}/--no-{flag[2:]}" if _type_of(info) is bool else flag
     choices = choices_of(info)
     metavar = "|".join(choices) if choices else None
     return typer.Option(declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)

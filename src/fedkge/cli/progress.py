@@ -132,7 +132,11 @@ class Bar(Narrator):
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
         bar = BarColumn(bar_width=10 if self.console.width < WIDE_TERMINAL else 30)
-        columns = (TextColumn("{task.description}"), bar, TextColumn("{task.fields[figures]}"))
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            bar,
+            TextColumn("{task.fields[figures]}", markup=False),
+        )
         self._bar = Progress(*columns, console=self.console, transient=True, refresh_per_second=8)
         self._task: TaskID | None = None
         self._moved = 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from fedkge.text import LINES, printable
 
 if TYPE_CHECKING:
     from fedkge.federation.run import Run
@@ -34,20 +35,29 @@ METRICS = {
 FIXED_WIDTH, COLUMN_GAP = 50, 2
 """Of the table of shards: its counts, and what stands between the clients' columns beside them."""
 
-UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters, line ends, and what turns the direction of writing."""
-
 Metrics = Mapping[str, float]
+
+
+class PlainConsole(Console):
+    """A console that shows text as it is: names of entities, files and sites can neither style nor drive it.
+
+    What does not print is written out, and square brackets are square brackets.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does, but no text as markup and no control character as itself."""
+        shown = (printable(item, keep=LINES) if isinstance(item, str) else item for item in objects)
+        super().print(*shown, **{**options, "markup": False})
 
 
 def stdout() -> Console:
     """Where results go."""
-    return _console(Console(highlight=False))
+    return _console(PlainConsole(highlight=False))
 
 
 def stderr() -> Console:
     """Where everything else goes."""
-    return _console(Console(stderr=True, highlight=False))
+    return _console(PlainConsole(stderr=True, highlight=False))
 
 
 def _console(console: Console) -> Console:
@@ -65,15 +75,6 @@ def print_json(value: Any) -> None:
 def say(text: str) -> None:
     """A line on stderr that is neither folded nor read as markup."""
     stderr().print(text, markup=False, soft_wrap=True)
-
-
-def printable(text: str, keep: str = "") -> str:
-    r"""Names as a terminal may show them: a line end would tear a table, an escape sequence could forge one.
-
-    >>> printable("two\nlines \x1b[2J"), printable("ä 日本 \\")
-    ('two\\nlines \\x1b[2J', 'ä 日本 \\')
-    """
-    return UNSHOWN.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
 
 
 def grid(

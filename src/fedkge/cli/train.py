@@ -111,12 +111,17 @@ def _train(
 
 
 def _tell_start(configuration: Configuration, shards: Shards) -> None:
-    from fedkge.graph.summary import unseen_counts  # noqa: PLC0415 (heavy)
+    from fedkge.graph.summary import leaked_counts, unseen_counts  # noqa: PLC0415 (heavy)
     from fedkge.vectors import matches, start_vectors  # noqa: PLC0415 (heavy)
 
-    unseen = Counter[str]()
+    unseen, known = Counter[str](), Counter[str]()
     for shard in shards:
         unseen.update(unseen_counts(shard))
+        known.update(leaked_counts(shard))
+    for split, count in known.items():
+        if count:
+            kept = "they are ranked, as you asked" if configuration.keep_leaked else "they are left out of the score"
+            say(f"warning: {split}: {count:,} triples are in train too; {kept} (--keep-leaked ranks them)")
     for split, count in unseen.items():
         if count:
             say(f"{split}: {count:,} triples have names that train lacks; they are ranked, by rows that nothing taught")

@@ -116,7 +116,7 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    raw = load(settings.graph, columns=parse_columns(settings.columns))
+    raw = load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
     prepared = Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
     if not directory.exists():  # on trial: a plan that is refused must leave no promise and no run behind
         check_noise(defence_of(configuration, settings.name, prepared.canonical.graph, Ledger.in_memory()), settings)

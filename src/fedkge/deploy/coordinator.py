@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import statistics
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from fedkge import __version__
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
@@ -45,7 +45,7 @@ from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Vocabulary
 from fedkge.models import make_scorer
 
-LOG = logging.getLogger("fedkge.server")
+LOG = log_of("fedkge.server")
 REJOIN, FAILED = "rejoin", "failed"
 REJOIN_FILE = "rejoin"
 """A file in the run directory by which `fedkge server` asks for a new job after this round: a site has come back."""
@@ -147,6 +147,8 @@ class Coordinator:
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
+        for name, reason in server.doubted.items() if configuration.aggregation == "weighted" else ():
+            self._tell(f"{name} {reason}")
         self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
         if self._checkpoint.exists():
             self._memory = self._checkpoint.load(server, {})

@@ -122,7 +122,14 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     if canaries is not None:
         count = json.loads(canaries.read_text(encoding="utf-8").split("\n", 1)[0])["targets"]
         coins = {"canaries": count, "canary_coins": "independent"}
-    options = {"data": str((out / GRAPHS).resolve()), "columns": "", "clients": len(members), **kept, **coins}
+    options = {
+        "data": str((out / GRAPHS).resolve()),
+        "columns": "",
+        "skip_header": None,
+        "clients": len(members),
+        **kept,
+        **coins,
+    }
     return first.model_copy(update=options)
 
 
@@ -155,8 +162,10 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
 def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     from fedkge.federation.messages import Scores  # noqa: PLC0415
     from fedkge.federation.server import weighted_mean  # noqa: PLC0415
+    from fedkge.federation.training import with_left_out  # noqa: PLC0415
 
-    scores = {name: Scores.of(evaluation) for name, evaluation in run.evaluate("test").items()}
+    evaluations = run.evaluate("test")
+    scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
     clients = {
@@ -164,7 +173,7 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
         for name, score in scores.items()
     }
     facts = {"round": round_number, "split": "test", "bytes_up": 0, "bytes_down": 0}
-    return [{**facts, **weighted_mean(scores), "clients": clients}]
+    return [with_left_out({**facts, **weighted_mean(scores), "clients": clients}, evaluations)]
 
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:

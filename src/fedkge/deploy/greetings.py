@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, malformed
-from fedkge.deploy.wire import decode, encode
+from fedkge.deploy.wire import MOST_NAMES, WireError, decode, encode
 from fedkge.errors import RunError
 from fedkge.federation.messages import Greeting
 from fedkge.federation.storage import make_folder, write_atomically
-
-MOST_NAMES = 10_000_000
 
 
 class Greetings:
@@ -45,8 +43,15 @@ class Greetings:
         """The greetings of all sites that ever joined, by name."""
         found: dict[str, Greeting] = {}
         for path in sorted(self._folder.glob("*.safetensors")):
-            message = decode(path.read_bytes())
-            if not isinstance(message, Greeting):
-                raise RunError(f"{path}: expected a greeting, got {type(message).__name__}; restore it from a copy")
-            found[path.stem] = message
+            found[path.stem] = _read(path)
         return found
+
+
+def _read(path: Path) -> Greeting:
+    try:
+        message = decode(path.read_bytes())
+    except (OSError, WireError) as error:
+        raise RunError(f"{path}: expected a greeting, got a damaged file ({error}); restore it from a copy") from error
+    if not isinstance(message, Greeting):
+        raise RunError(f"{path}: expected a greeting, got {type(message).__name__}; restore it from a copy")
+    return message

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.request_numbers import NumberFile
 from fedkge.deploy.signatures import Opened, Refusal, Verifier
 
-LOG = logging.getLogger("fedkge.site")
+LOG = log_of("fedkge.site")
 MOST_WAITING = 2
 """Genuine requests that wait while the site works on one. The server sends one after the other, and a second only when
 it has stopped waiting for the first; so more than these would be obsolete, and hold memory."""

@@ -18,6 +18,7 @@ from typing import Any
 from fedkge.deploy.provision import site_permissions, site_resources, write_local
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text, read_public_key
 from fedkge.errors import DataError, UnavailableError
+from fedkge.federation.storage import make_folder, write_atomically
 
 FOLDER = "nvflare"
 PEM_FILES = ("client.crt", "client.key", "rootCA.pem")
@@ -39,16 +40,13 @@ def own_workspace(kit: Path, run: Path, site: str) -> Path:
     workspace = run / FOLDER
     for name in ("startup", "local"):
         shutil.rmtree(workspace / name, ignore_errors=True)
-        (workspace / name).mkdir(parents=True)
-    workspace.chmod(0o700)
+        make_folder(workspace / name)
     for name, content in papers.items():
-        path = workspace / "startup" / name
-        path.touch(mode=0o600)
-        path.write_bytes(content)
-    (workspace / "startup" / PUBLIC_FILE).write_text(public_text(public), encoding="ascii")
-    (workspace / "startup" / "fed_client.json").write_text(json.dumps(_client(address, site)), encoding="utf-8")
+        write_atomically(workspace / "startup" / name, content)
+    write_atomically(workspace / "startup" / PUBLIC_FILE, public_text(public).encode())
+    write_atomically(workspace / "startup" / "fed_client.json", json.dumps(_client(address, site)).encode())
     write_local(workspace / "local", site_resources(), site_permissions())
-    (workspace / "local" / "log_config.json").write_text(_logging(), encoding="utf-8")
+    write_atomically(workspace / "local" / "log_config.json", _logging().encode())
     return workspace
 
 

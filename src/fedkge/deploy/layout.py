@@ -13,7 +13,7 @@ from fedkge.deploy.keys import create_key
 from fedkge.deploy.provision import provision
 from fedkge.deploy.templates import federation_text, site_text
 from fedkge.errors import ConfigurationError
-from fedkge.federation.storage import make_folder
+from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
@@ -45,14 +45,14 @@ def initialise(
                 f"{path}: no such file yet, so name at least {FEWEST_SITES} sites: --site north --site south"
             )
         make_folder(folder)
-        path.write_text(federation_text(name, server, port, sites, training), encoding="utf-8")
+        write_atomically(path, federation_text(name, server, port, sites, training).encode())
     settings = read_federation(path)
     provision(settings)
     files = {}
     for site in settings.sites:
         files[site] = settings.kits / site / SITE
         text = site_text(site, settings.name, BUDGET, settings.configuration.rounds, owners=settings.minimum_owners)
-        files[site].write_text(text, encoding="utf-8")
+        write_atomically(files[site], text.encode())
     return Layout(path, files, settings)
 
 
@@ -77,7 +77,7 @@ def lay_out(
     text = text.replace("minimum-owners = 2 ", f"minimum-owners = {owners} ")
     for key, value in (federation or {}).items():
         text = _with_key(text, key, value)
-    (folder / FEDERATION).write_text(text, encoding="utf-8")
+    write_atomically(folder / FEDERATION, text.encode())
     settings = read_federation(folder / FEDERATION)
     provision(settings)
     create_key(folder / KEY)
@@ -95,7 +95,7 @@ def lay_out(
             owners=owners,
             more=more,
         )
-        files[name].write_text(content, encoding="utf-8")
+        write_atomically(files[name], content.encode())
     return Layout(folder / FEDERATION, files, settings)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from fedkge import __version__
 from fedkge.deploy.admission import Admission, Prepared, prepare
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
 from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.ring import RingSeat, pseudonyms_of
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, Status
@@ -42,8 +42,9 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.storage import make_folder
+from fedkge.text import printable
 
-LOG = logging.getLogger("fedkge.site")
+LOG = log_of("fedkge.site")
 LOCK_SECONDS = 120.0
 
 
@@ -249,5 +250,5 @@ def outward(error: FedkgeError) -> str:
     "RunError; the site's own log says more"
     """
     if isinstance(error, (WireError, PolicyError)):
-        return str(error)
+        return printable(str(error))
     return f"{type(error).__name__}; the site's own log says more"

@@ -7,7 +7,6 @@ it: so an answer that is late, comes twice, or comes from somebody else is told 
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import time
@@ -16,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from fedkge.deploy.liveness import Liveness, delivery_seconds
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_reply, decode, encode
 from fedkge.federation.messages import NO_LIMIT, Failure, Reply, Request
 
-LOG = logging.getLogger("fedkge.server")
+LOG = log_of("fedkge.server")
 RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
 TOKEN_BYTES = 16

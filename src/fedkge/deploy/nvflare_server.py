@@ -6,7 +6,6 @@ The job holds nothing but the name of this class. What the federation is stands 
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from nvflare.apis.signal import Signal
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.liveness import Liveness
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.nvflare_engine import Heard, NVFlareEngine, Stopped
 from fedkge.deploy.nvflare_names import (
     CONTENT,
@@ -42,7 +42,7 @@ from fedkge.deploy.request_keys import read_signing_key
 from fedkge.deploy.request_numbers import NumberFile
 from fedkge.deploy.signatures import Signer
 
-LOG = logging.getLogger("fedkge.server")
+LOG = log_of("fedkge.server")
 PING_SECONDS = 5.0
 
 

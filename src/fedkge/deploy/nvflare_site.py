@@ -9,7 +9,6 @@ names the file, or it lies in the `local` folder of NVFlare's workspace.
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
@@ -21,6 +20,7 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from fedkge.deploy.inbox import Inbox
+from fedkge.deploy.logs import log_of
 from fedkge.deploy.member import Member
 from fedkge.deploy.nvflare_names import (
     CONTENT,
@@ -45,7 +45,7 @@ from fedkge.deploy.signatures import Address, Verifier
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError
 
-LOG = logging.getLogger("fedkge.site")
+LOG = log_of("fedkge.site")
 ANSWER_SECONDS = 600.0
 RETRY_SECONDS = 1.0
 

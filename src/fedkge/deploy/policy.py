@@ -50,6 +50,7 @@ NOBODY: Mapping[str, str] = {
     "strategy": "a site shares entity rows (fede) and nothing else",
     "data": "the site names its own graph",
     "columns": "the site names its own graph",
+    "skip_header": "the site names its own graph",
     "clients": "the sites are those with a start-up kit",
     "split": "every site has its own graph",
     "overlap": "every site has its own graph",
@@ -60,6 +61,7 @@ NOBODY: Mapping[str, str] = {
     "regularisation": "is the defence's: without a copy it would be computed from private triples outside the clip",
     "patience": "stops by private validation triples",
     "validation_triples": "a site ranks its own triples as it likes",
+    "keep_leaked": "a site ranks its own triples as it likes",
     "init": "start vectors may carry private triples past the noise",
     "public_init": "start vectors may carry private triples past the noise",
     "canaries": "the site's data is the site's",
@@ -132,8 +134,9 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
         check(parse(asked))  # alone, so that what is wrong is the server's, and the message may go back to it
     except (ConfigurationError, PrivacyError) as error:
         raise PolicyError(f"{site.name}: the server's terms make no sense: {error}") from error
-    own = {"data": site.graph, "columns": site.columns, "strategy": "fede", "record": site.record, "seed": site.seed}
-    configuration = parse({**asked, **site.privacy, **own, "threads": site.threads})
+    graph = {"data": site.graph, "columns": site.columns, "skip-header": site.skip_header}
+    own = {**graph, "strategy": "fede", "record": site.record, "seed": site.seed, "threads": site.threads}
+    configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
     check(configuration)
     if configuration.copy_share and site.limits.least_noise:

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.posterior import GuessWorth, guess_worth
 from fedkge.accounting.promises import COPIED
 from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
+from fedkge.copies import NoisyCopy
+from fedkge.copies.holding import Holding, holding_of, measured_elsewhere
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.defence import defence_of, rounded_up
+from fedkge.federation.defence import Defence, defence_of, rounded_up
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.state_file import saved_release
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +36,19 @@ class Preview:
     fingerprint: str
     configuration: Configuration
     promise: Promise | None
+    worth: GuessWorth | None
+    """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
+
+    drawn: Holding | None
+    """How much of the graph the copy holds that this site has drawn, by released values; None before."""
+
+    @property
+    def holds(self) -> str:
+        """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
+        copy = self.promise.facts.get(COPIED) if self.promise else None
+        if self.drawn:
+            return self.drawn.words
+        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
 
     @property
     def told(self) -> dict[str, str]:
@@ -79,4 +97,25 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         site_fingerprint(site, key),
         configuration,
         defence.promise(site.name) if defence else None,
+        _worth(defence) if defence else None,
+        _drawn(RunDirectory(site.run), site.name),
     )
+
+
+def _drawn(run: RunDirectory, client: str) -> Holding | None:
+    """What the copy in the site's run directory holds, by what it released and the public number in its promise."""
+    path = run.checkpoints / f"{client}.safetensors"
+    if not path.exists() or not run.ledger.exists():
+        return None
+    copy, promise = saved_release(path), Ledger.read(run.ledger).promises.get(client)
+    return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
+
+
+def _worth(defence: Defence) -> GuessWorth | None:
+    """By all rounds that are planned; None for noise that anybody can repeat."""
+    options = defence.options
+    if options.noise_seed is not None or not defence.accountant.sound:
+        return None
+    charges = defence.planned(options.rounds)
+    epsilon = options.epsilon or defence.accountant.epsilon(charges, options.delta)
+    return guess_worth(charges, epsilon, options.delta, adaptive=defence.schedule.adaptive)

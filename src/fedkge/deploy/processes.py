@@ -16,6 +16,8 @@ from typing import IO
 
 from fedkge.deploy.liveness import HEARTBEAT_SECONDS
 from fedkge.errors import RunError, UnavailableError
+from fedkge.federation.storage import make_folder
+from fedkge.private_files import UMASK, open_private
 
 SERVER_VARIABLE, SITE_VARIABLE = "FEDKGE_FEDERATION", "FEDKGE_SITE"
 """By these a job process finds the settings of its own machine."""
@@ -80,9 +82,9 @@ class Child:
         command = self._command
         if not (command.kit / "startup").is_dir():
             raise UnavailableError(f"{command.kit}: expected a start-up kit (a folder with `startup` in it); unpack it")
-        command.log.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(command.log.parent)
         self._close_log()
-        self._log = command.log.open("ab")
+        self._log = open(command.log, "ab", opener=open_private)  # noqa: SIM115 (closed with the process)
         self._began = time.monotonic()
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and NVFlare's module)
             [sys.executable, "-u", "-m", command.module, "-m", str(command.kit), *command.arguments],
@@ -97,6 +99,7 @@ class Child:
             stderr=subprocess.STDOUT,
             preexec_fn=_killed_with_parent,  # noqa: PLW1509 (no other thread is forking)
             start_new_session=True,
+            umask=UMASK,  # whatever NVFlare and its job processes write is for this user only
         )
 
     def _close_log(self) -> None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from fedkge.deploy.alignment import pseudonyms
 from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent_of
@@ -24,13 +26,21 @@ from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
 from fedkge.federation.storage import write_atomically
 
 PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"
+T = TypeVar("T")
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """Whom a site goes round with, and a digest of each list that it has raised, by origin."""
+
+    sites: tuple[str, ...]
+    served: dict[str, str]
 
 
 def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
     """How this site's names get their pseudonyms; None while a joint alignment has not gone round."""
     if settings.alignment == "keyed":
         return keyed(key, settings.federation)
-    known = _read(settings.run / PSEUDONYMS)
+    known = _read(settings.run / PSEUDONYMS, dict[str, str], {})
     if not known:
         return None
 
@@ -40,7 +50,7 @@ def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
         missing = [name for name in names if name not in known]
         if missing:
             raise PrivacyError(f"{settings.run / PSEUDONYMS}: {len(missing)} names have no pseudonym; names are fixed")
-        return [str(known[name]) for name in names]
+        return [known[name] for name in names]
 
     return joint
 
@@ -66,15 +76,15 @@ class RingSeat:
 
     def _seat(self, sites: tuple[str, ...]) -> Party:
         """The ring is that of the first request for good: each new site in it would be one more list to try."""
-        known = _read(self._settings.run / RECORD)
-        if known and tuple(known["sites"]) != sites:
+        known = _read(self._settings.run / RECORD, _Record, _Record((), {}))
+        if known.sites and known.sites != sites:
             raise PrivacyError(
-                f"{self._settings.name}: a ring among {', '.join(known['sites'])} has begun, now another is asked for"
+                f"{self._settings.name}: a ring among {', '.join(known.sites)} has begun, now another is asked for"
             )
         if self._party is None:
             ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
             served: dict[tuple[str, Shared], str] = {
-                (origin, "entities"): digest for origin, digest in known.get("served", {}).items()
+                (origin, "entities"): digest for origin, digest in known.served.items()
             }
             self._party = Party(self._settings.name, ring, self._key, self._exponent, served)
             self._keep(self._party, sites)
@@ -101,8 +111,10 @@ class RingSeat:
         path = self._settings.run / PSEUDONYMS
         if not path.exists():
             write_atomically(path, json.dumps(dict(party.finish(message))).encode())
-            path.chmod(0o600)
-        return str(_read(path)[CHECK])
+        known = _read(path, dict[str, str], {})
+        if CHECK not in known:
+            raise RunError(f"{path}: expected a pseudonym of the check name, got none; restore it")
+        return known[CHECK]
 
 
 def carry(engine: Engine, sites: Sequence[str], timeout_seconds: float) -> None:
@@ -127,19 +139,27 @@ def _exchange(engine: Engine, requests: Mapping[str, Align], timeout_seconds: fl
         if not isinstance(reply, Aligned):
             reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}"
             raise RunError(f"the joint alignment stopped at {site}: {reason}")
-        expected = requests[site].origin or site
-        if reply.origin != expected:
+        if reply.origin != (requests[site].origin or site) or reply.raised_by != _way_after(site, requests[site]):
+            expected = requests[site].origin or site
             raise RunError(f"the joint alignment stopped at {site}: expected the list of {expected}, got another")
         found.append(reply)
     return found
+
+
+def _way_after(site: str, request: Align) -> tuple[str, ...]:
+    """Who has raised a list when `site` answers: nobody at its beginning and at its end, else one site more."""
+    return (*request.raised_by, site) if request.origin not in ("", site) else ()
 
 
 def _outward(message: RingList) -> Aligned:
     return Aligned(message.origin, message.raised_by, message.points, message.tag)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, form: type[T], empty: T) -> T:
+    """What a file of this site's own holds, or `empty` before it is written."""
     if not path.exists():
-        return {}
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+        return empty
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=form)
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path}: expected what fedkge wrote, got a damaged file ({error}); restore it") from error

@@ -23,6 +23,7 @@ from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.readers import parse_columns
+from fedkge.plain_files import read_text
 
 Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
 """What gives canonical names of a kind their pseudonyms, in order."""
@@ -45,7 +46,7 @@ class SiteGraph:
 
 def canonical_site(site: SiteSettings) -> CanonicalGraph:
     """The site's own graph under canonical names: files, lists and rules as site.toml says."""
-    graph = load(site.graph, columns=parse_columns(site.columns))
+    graph = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
     lists = {"entities": site.entities, "relations": site.relations}
     fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if path is not None})
     return canonical_graph(fixed, site.names.rules, merge=site.names.collisions == "merge")
@@ -73,10 +74,7 @@ def keyed(key: Key, federation: str) -> Pseudonymise:
 
 def read_list(path: Path) -> tuple[str, ...]:
     """Names, one a line; a name that is there twice is an error."""
-    try:
-        names = tuple(line for line in path.read_text(encoding="utf-8").split("\n") if line)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: expected names, one a line, in UTF-8, got: {error}") from error
+    names = tuple(line for line in read_text(path, DataError, "expected names, one a line").split("\n") if line)
     if not names or len(set(names)) != len(names):
         raise DataError(
             f"{path}: expected different names, one a line, got {len(names)} with {len(set(names))} different"

@@ -15,6 +15,7 @@ from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.errors import ConfigurationError
 from fedkge.graph.catalogue import DATASETS
 from fedkge.mechanisms import PUBLISHED
+from fedkge.plain_files import home_expanded
 from fedkge.registry import near
 
 SITE_DECIDES = frozenset(
@@ -94,6 +95,9 @@ class SiteSettings(BaseModel):
     federation: str = Field(min_length=1, max_length=63, description="The one federation that this file is for.")
     graph: str = Field(min_length=1, description="The site's own graph: file, folder or data set. It never leaves.")
     columns: str = Field("", description="Names of the head, relation and tail columns of a CSV or Parquet file.")
+    skip_header: bool | None = Field(
+        None, description="TSV: true skips the first line of each file, false reads it as a triple."
+    )
     entities: Path | None = Field(
         None, description="List of entity names, one a line, fixed without looking at triples; else those of the graph."
     )
@@ -158,7 +162,7 @@ def parse_site(values: Mapping[str, Any], source: str = "site.toml", folder: Pat
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {_said(item)}" for item in error.errors())
         raise ConfigurationError(f"{source}: {problems}") from error
     found: dict[str, Any] = {name: folder / value for name in FILES if (value := getattr(site, name)) is not None}
-    graph = folder / Path(site.graph).expanduser()
+    graph = folder / home_expanded(Path(site.graph))
     if graph.exists() or site.graph not in DATASETS:
         found["graph"] = str(graph)
     return site.model_copy(update=found)

@@ -7,7 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fedkge.federation.storage import write_atomically
+from fedkge.errors import RunError
+from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.plain_files import read_json_object
+from fedkge.text import printable
 
 FILE = "status.json"
 FINISHED, HAS_MODEL = "finished", "has the model"
@@ -38,20 +41,19 @@ class Status:
 
     def note(self, line: str) -> None:
         """Add a line that the command prints once."""
-        self._notes = [*self._notes, f"{time.strftime('%H:%M:%S')} {line}"][-MOST_NOTES:]
+        self._notes = [*self._notes, f"{time.strftime('%H:%M:%S')} {printable(line)}"][-MOST_NOTES:]
         self._noted += 1
         self._save()
 
     def _save(self) -> None:
         record = {**self._facts, "notes": self._notes, "noted": self._noted}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         write_atomically(self._path, json.dumps(record).encode())
 
 
 def read_status(run: Path) -> dict[str, Any]:
     """The last status; empty before the first."""
     try:
-        record: dict[str, Any] = json.loads((run / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json_object(run / FILE, RunError)
+    except RunError:
         return {}
-    return record

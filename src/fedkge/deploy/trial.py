@@ -16,8 +16,10 @@ from fedkge.deploy.gathering import gather
 from fedkge.deploy.layout import FEWEST_SITES, Layout, lay_out
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.storage import make_folder
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
+from fedkge.private_files import UMASK
 
 COMMAND = "import sys; from fedkge.cli import main; sys.argv[0] = 'fedkge'; main()"
 EVERYTHING = "everything"
@@ -86,7 +88,7 @@ class Trial:
         if self._canaries:
             options = {"canaries": self._canaries, "canary-coins": "independent", "clients": self._clients}
             graphs, targets = insert_canaries(shards.graphs, parse({**training, **options}))
-            self._out.mkdir(parents=True, exist_ok=True)
+            make_folder(self._out)
             keep_canaries(self._out, targets, graphs)
             shards, canaries = Shards(shards.name, graphs, shards.summary), self._out / CANARIES
         site = {"record": "all", "threads": 1}
@@ -99,6 +101,7 @@ class Trial:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            umask=UMASK,
         )
         self._processes[name] = process
         threading.Thread(target=_repeat, args=(name, process.stderr, tell), daemon=True).start()

@@ -1,22 +1,24 @@
-"""Messages as bytes: a JSON header and raw arrays, in the safetensors format; never pickle.
+"""Messages as bytes, and bytes as messages: one typed, total decoder for everything that arrives.
 
-Whatever arrives is judged before anything is made of it: size, header, the exact keys of the message, array names,
-dtypes and shapes. What does not fit is a `WireError` that says why; who sent it is for the engine to add.
+`decode` gives a message or a WireError that says what is wrong, and no other exception, whatever the bytes are. The
+layout is read by `frames`, the header by `headers`; here the arrays of each kind of message are checked and put in
+place. Who sent the bytes is for the engine to add. Not judged here, but where the numbers are used: whether rows are
+finite, of the right shape and of the right length (`aggregation.complaint`, at both ends).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, deserialize
 
-from fedkge.errors import FedkgeError
+from fedkge.deploy.frames import LARGEST_MESSAGE, Arrays, WireError, pack, unpack
+from fedkge.deploy.headers import LONGEST_TEXT, fields_of, kind_of, read_header
 from fedkge.federation.messages import (
     Accept,
     Align,
@@ -39,67 +41,69 @@ from fedkge.federation.messages import (
     Upload,
     Word,
 )
-from fedkge.federation.storage import raw_bytes
+from fedkge.text import printable
+
+__all__ = [
+    "LARGEST_MESSAGE",
+    "MOST_NAMES",
+    "Message",
+    "Numbers",
+    "WireError",
+    "as_reply",
+    "as_request",
+    "decode",
+    "encode",
+]
 
 Message: TypeAlias = Request | Reply | Failure
-Arrays: TypeAlias = dict[str, NDArray[Any]]
 Numbers: TypeAlias = Literal["float32", "float16"]
 """What rows travel as; they arrive as float32 in any case."""
 
-LARGEST_MESSAGE = 2**31
-LARGEST_HEADER = 2**20
-LONGEST_REASON = 2_000
 KINDS: tuple[Shared, ...] = ("entities", "relations")
-DTYPES = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "U8": np.uint8}
-NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-
-
-class WireError(FedkgeError):
-    """A message that is not what a fedkge site or server would send.
-
-    >>> WireError("expected a message").exit_code
-    6
-    """
-
-    exit_code = 6
+MOST_NAMES = 10_000_000
+"""Most names in a greeting."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How one kind of message travels: the keys of its header, and how the rest of its fields become arrays."""
+    """How the arrays of one kind of message travel; all other fields are in its header."""
 
     message: type[Any]
-    plain: Mapping[str, Callable[[Any], bool]]
     pack: Callable[[Any, Numbers], Arrays] = lambda _message, _numbers: {}
     unpack: Callable[[str, Arrays], dict[str, Any]] = lambda kind, arrays: _nothing(kind, arrays)  # noqa: PLW0108 (defined below)
+    arrays: frozenset[str] = frozenset()
+    """The fields that travel as arrays."""
 
 
 def encode(message: Message, numbers: Numbers = "float32") -> bytes:
-    """The bytes of a message; the same message gives the same bytes.
+    """The bytes of a message; the same message gives the same bytes. One that `decode` would refuse is a WireError.
 
     >>> decode(encode(Goodbye("budget spent")))
     Goodbye(reason='budget spent')
     """
     kind = type(message).__name__
     form = FORMS[kind]
-    values = {key: _plain(getattr(message, key)) for key in form.plain}
-    return _pack({"kind": kind, **values}, form.pack(message, numbers))
+    keys = (field.name for field in fields(message) if field.name not in form.arrays)
+    try:
+        header = {"kind": kind, **{key: _plain(getattr(message, key)) for key in keys}}
+        text = json.dumps(header, sort_keys=True, allow_nan=False)
+    except ValueError as error:
+        raise WireError(f"{kind}: a number is not finite, so it is not sent") from error
+    read_header(text)
+    return pack(text, form.pack(message, numbers))
 
 
 def decode(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSAGE) -> Message:
     """The message in these bytes, or a WireError that says what is wrong with them."""
-    header, arrays = _unpack(bytes(content), largest)
-    kind = header.pop("kind", None)
-    form = FORMS.get(kind) if isinstance(kind, str) else None
-    if form is None or not isinstance(kind, str):
-        raise WireError(f"expected a message of a known kind, got {kind!r:.40}")
-    if set(header) != set(form.plain):
-        raise WireError(f"{kind}: expected the keys {sorted(form.plain)}, got {sorted(header)!r:.200}")
-    for key, fits in form.plain.items():
-        if not fits(header[key]):
-            raise WireError(f"{kind}: {key} is not what it should be, got {header[key]!r:.60}")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in header.items()}
-    message: Message = form.message(**values, **form.unpack(kind, arrays))
+    try:
+        text, arrays = unpack(content, largest)
+        header = read_header(text)
+        form = FORMS[kind_of(header)]
+        message: Message = form.message(**fields_of(header), **form.unpack(form.message.__name__, arrays))
+    except MemoryError as error:
+        raise WireError(
+            f"expected a message that fits into this machine's memory, got {len(content):,} bytes"
+        ) from error
     return message
 
 
@@ -119,52 +123,8 @@ def as_reply(message: Message) -> Reply | Failure:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value)
+        return printable(value, LONGEST_TEXT)
     return dict(value) if isinstance(value, Mapping) else value
-
-
-def _pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
-    try:
-        text = json.dumps(header, sort_keys=True, allow_nan=False)
-    except ValueError as error:
-        raise WireError(f"{header['kind']}: a number is not finite, so it is not sent") from error
-    layout: dict[str, Any] = {"__metadata__": {"fedkge": text}}
-    end = 0
-    for name, array in ordered:
-        begin, end = end, end + array.nbytes
-        layout[name] = {"dtype": NAMES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
-    head = json.dumps(layout, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)
-    return b"".join([len(head).to_bytes(8, "little"), head, *(raw_bytes(array) for _, array in ordered)])
-
-
-def _unpack(content: bytes, largest: int) -> tuple[dict[str, Any], Arrays]:
-    if len(content) > largest:
-        raise WireError(f"expected at most {largest:,} bytes, got {len(content):,}")
-    size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > min(LARGEST_HEADER, len(content) - 8):
-        raise WireError(f"expected a header of at most {LARGEST_HEADER:,} bytes, got {len(content):,} bytes of another")
-    try:
-        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
-        header = json.loads(metadata["fedkge"], parse_constant=_refuse)
-        found = deserialize(content)  # type: ignore[no-untyped-call]
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WireError(f"expected a safetensors message, got something else ({error!s:.80})") from error
-    if not isinstance(header, dict) or set(metadata) != {"fedkge"}:
-        raise WireError("expected a header of keys and values, got something else")
-    return header, {name: _array(name, entry) for name, entry in found}
-
-
-def _refuse(number: str) -> float:
-    raise ValueError(f"{number} is no number")
-
-
-def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
-    dtype = DTYPES.get(entry["dtype"])
-    if dtype is None:
-        raise WireError(f"{name:.40}: expected one of {', '.join(DTYPES)}, got {entry['dtype']}")
-    return np.frombuffer(entry["data"], dtype).reshape(entry["shape"])
 
 
 def _nothing(kind: str, arrays: Arrays) -> dict[str, Any]:
@@ -240,9 +200,12 @@ def _unpack_greeting(kind: str, arrays: Arrays) -> dict[str, Any]:
 
 def _words(kind: str, ends: NDArray[Any], text: NDArray[Any]) -> tuple[str, ...]:
     if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
-        raise WireError(f"{kind}: the names have another form than names have")
+        raise WireError(f"{kind}: expected the ends of names as int64 and their text as bytes, got other arrays")
+    if len(ends) > MOST_NAMES:
+        raise WireError(f"{kind}: expected at most {MOST_NAMES:,} names, got {len(ends):,}")
     edges = np.concatenate([np.zeros(1, np.int64), ends])
-    if edges[-1] != len(text) or (np.diff(edges) < 0).any():
+    # Bounds come first: the difference of numbers near 2**63 wraps, and then names could overlap.
+    if edges.min() < 0 or edges.max() > len(text) or edges[-1] != len(text) or (np.diff(edges) < 0).any():
         raise WireError(f"{kind}: the names do not add up to their {len(text):,} bytes")
     content = text.tobytes()
     try:
@@ -251,75 +214,27 @@ def _words(kind: str, ends: NDArray[Any], text: NDArray[Any]) -> tuple[str, ...]
         raise WireError(f"{kind}: a name is not UTF-8") from error
 
 
-def _text(value: Any) -> bool:
-    """One line without control characters: what others wrote ends up in logs and on screens."""
-    return isinstance(value, str) and len(value) <= LONGEST_REASON and value.isprintable()
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _metrics(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_number, value.values()))
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, dict) and set(value) <= set(KINDS) and all(map(_count, value.values()))
-
-
-def _scalars(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        item is None or _text(item) or _number(item) or isinstance(item, bool) for item in value.values()
-    )
-
+_ROWS = frozenset({"rows"})
+_POINTS = frozenset({"points", "tag"})
 
 FORMS: dict[str, _Form] = {
     form.message.__name__: form
     for form in (
-        _Form(
-            Invite,
-            {
-                "version": _text,
-                "federation": _text,
-                "terms": _scalars,
-                "numbers": lambda value: value in ("float32", "float16"),
-            },
-        ),
-        _Form(Accept, {"version": _text, "fingerprint": _text, "aligned": lambda value: isinstance(value, bool)}),
-        _Form(Align, {"sites": _texts, "origin": _text, "raised_by": _texts}, _pack_points, _unpack_points),
-        _Form(Aligned, {"origin": _text, "raised_by": _texts, "check": _text}, _pack_points, _unpack_points),
-        _Form(Hello, {}),
-        _Form(Greeting, {"widths": _counts, "triples": _count}, _pack_greeting, _unpack_greeting),
-        _Form(Share, {}, _pack_share, _unpack_share),
-        _Form(Sharing, {"rows": _counts}),
-        _Form(Fit, {"round": _count}, _pack_rows, _unpack_rows),
-        _Form(
-            Upload,
-            {"round": _count, "triples": _count, "loss": lambda value: value is None or _number(value)},
-            _pack_rows,
-            _unpack_rows,
-        ),
-        _Form(Goodbye, {"reason": _text}),
-        _Form(Evaluate, {"split": lambda value: value in ("train", "valid", "test")}, _pack_rows, _unpack_rows),
-        _Form(
-            Scores,
-            {
-                "triples": _count,
-                "metrics": _metrics,
-                "controls": lambda value: isinstance(value, dict) and all(map(_metrics, value.values())),
-            },
-        ),
-        _Form(Finish, {"round": _count}, _pack_rows, _unpack_rows),
-        _Form(Kept, {"round": _count}),
-        _Form(Failure, {"client": _text, "reason": _text, "diverged": lambda value: isinstance(value, bool)}),
+        _Form(Invite),
+        _Form(Accept),
+        _Form(Align, _pack_points, _unpack_points, _POINTS),
+        _Form(Aligned, _pack_points, _unpack_points, _POINTS),
+        _Form(Hello),
+        _Form(Greeting, _pack_greeting, _unpack_greeting, frozenset({"names", "tags"})),
+        _Form(Share, _pack_share, _unpack_share, frozenset({"places", "evidence"})),
+        _Form(Sharing),
+        _Form(Fit, _pack_rows, _unpack_rows, _ROWS),
+        _Form(Upload, _pack_rows, _unpack_rows, _ROWS),
+        _Form(Goodbye),
+        _Form(Evaluate, _pack_rows, _unpack_rows, _ROWS),
+        _Form(Scores),
+        _Form(Finish, _pack_rows, _unpack_rows, _ROWS),
+        _Form(Kept),
+        _Form(Failure),
     )
 }

@@ -13,7 +13,7 @@ from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import BLOCK_BYTES, Progress, Ranking, rank
 from fedkge.graph import Graph, Triples
-from fedkge.graph.summary import unseen_in_train
+from fedkge.graph.summary import leaked, unseen_in_train
 
 CONTROL_EPSILON = 1.0
 POPULARITY = "popularity"
@@ -25,7 +25,8 @@ class Evaluation:
     """The ranking of one split by a model and by the controls, on the same triples with the same filter.
 
     `unseen` counts the split's triples with an entity or relation that never occurs in train; `skipped_unseen` says
-    whether they were left out of the ranking.
+    whether they were left out of the ranking. `leaked` counts the triples that somebody trains on; `kept_leaked` says
+    whether they were ranked all the same.
     """
 
     graph: Graph
@@ -34,6 +35,13 @@ class Evaluation:
     unseen: int
     skipped_unseen: bool
     controls: Mapping[str, Ranking] = field(default_factory=dict)
+    leaked: int = 0
+    kept_leaked: bool = False
+
+    @property
+    def left_out(self) -> int:
+        """How many triples were not ranked because somebody trains on them."""
+        return 0 if self.kept_leaked else self.leaked
 
     def metrics(self) -> dict[str, float]:
         """The model's metrics; see Ranking.metrics."""
@@ -64,6 +72,7 @@ def evaluate(
     known: Triples | None = None,
     controls: bool = True,
     seen_only: bool = False,
+    keep_leaked: bool = False,
     sample: int | None = None,
     generator: np.random.Generator | None = None,
     threads: int | None = None,
@@ -73,7 +82,8 @@ def evaluate(
     """Rank a split of the graph, filtered by all its triples or by `known`, with a model and the popularity controls.
 
     All triples of the split are ranked, also those that train could teach nothing about; `seen_only` leaves these
-    out, and they are counted in either case. `sample` ranks that many triples at most, chosen at random.
+    out, and they are counted in either case. Triples that are in train too, here or at another client, are counted and
+    left out unless `keep_leaked`. `sample` ranks that many triples at most, chosen at random.
     `generator` chooses the sample and the noise of the control; without one both are the same at every call.
     `progress` follows the model's own ranking; the controls take a second or so more.
 
@@ -91,11 +101,13 @@ def evaluate(
         )
     random = np.random.default_rng(0) if generator is None else generator
     triples, unseen = graph.split(split), unseen_in_train(graph, graph.split(split))
-    chosen = triples[~unseen] if seen_only else triples
+    known_before = leaked(graph, triples)
+    out = (unseen & seen_only) | (known_before & (not keep_leaked))
+    chosen = triples[~out] if out.any() else triples
     if len(chosen) == 0:
         raise DataError(
             f"{graph.name}/{split}: expected triples to rank, got {len(triples)} of which {int(unseen.sum())} "
-            f"have names that never occur in train; choose another split"
+            f"have names that never occur in train and {int(known_before.sum())} are in train; choose another split"
         )
     if sample is not None and sample < len(chosen):
         chosen = chosen[np.sort(random.choice(len(chosen), size=sample, replace=False))]
@@ -111,4 +123,6 @@ def evaluate(
             name: rank(control, chosen, known, threads=threads, block_bytes=block_bytes)
             for name, control in beside.items()
         },
+        leaked=int(known_before.sum()),
+        kept_leaked=keep_leaked,
     )

@@ -7,10 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
 from fedkge.errors import RunError
 from fedkge.federation.client import Client
 from fedkge.federation.server import RoundReport, Server
 from fedkge.federation.storage import load_tensors, save_tensors
+from fedkge.result_files import Count, check_shape
 
 
 @dataclass(slots=True)
@@ -32,6 +36,27 @@ class Memory:
         self.delivered.update(dict.fromkeys(report.uploads, report.round))
 
 
+@with_config(ConfigDict(extra="forbid"))
+class _MemoryRecord(TypedDict):
+    """`Memory` as it is written; what a version adds has a default there and may be absent here."""
+
+    history: list[dict[str, Any]]
+    best: float
+    best_round: Count
+    stale: Count
+    bytes_up: Count
+    bytes_down: Count
+    delivered: dict[str, Count]
+
+
+class _ServerFacts(TypedDict):
+    round: Count
+    memory: _MemoryRecord
+
+
+_FACTS: TypeAdapter[Any] = TypeAdapter(_ServerFacts)
+
+
 class Checkpoint:
     """The server's file among the checkpoints; each client writes its own.
 
@@ -50,7 +75,7 @@ class Checkpoint:
     @property
     def round(self) -> int:
         """The last round that was saved; 0 before the first."""
-        return int(load_tensors(self._path)[1]["round"]) if self.exists() else 0
+        return self._facts(load_tensors(self._path)[1])[0] if self.exists() else 0
 
     def save(self, server: Server, memory: Memory) -> None:
         """Replace the file by the present state."""
@@ -62,8 +87,7 @@ class Checkpoint:
         if {kind: table.shape for kind, table in server.tables.items()} != {k: t.shape for k, t in tensors.items()}:
             raise RunError(f"{self._path}: the checkpoint does not fit the clients' names; was the data changed?")
         server.tables.update({kind: tensors[kind] for kind in server.tables})
-        server.round = facts["round"]
-        memory = Memory(**facts["memory"])
+        server.round, memory = self._facts(facts)
         for name, client in clients.items():
             path = self._folder / f"{name}.safetensors"
             if not path.exists():
@@ -75,6 +99,12 @@ class Checkpoint:
                     f"got round {client.round}; restore all checkpoints from one copy"
                 )
         return memory
+
+    def _facts(self, facts: Mapping[str, Any]) -> tuple[int, Memory]:
+        """The round and the memory among the facts of the file."""
+        remedy = "restore it from a copy, or start again with --overwrite"
+        check_shape(_FACTS, facts, str(self._path), RunError, remedy)
+        return facts["round"], Memory(**facts["memory"])
 
     def refuse_orphans(self, clients: Mapping[str, Client]) -> None:
         """Without a server's file no client may have trained."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
@@ -39,6 +41,7 @@ from fedkge.federation.randomness import client_generator
 from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
 from fedkge.federation.storage import fingerprint
 from fedkge.graph import Graph
+from fedkge.graph.summary import leaked
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
@@ -76,6 +79,9 @@ class _State:
     """Rounds trained so far; the noise of the next follows from it, not from a number that the server names."""
     validations: tuple[float, ...] = ()
     """MRRs on public triples, for a noise schedule that needs them."""
+
+
+_STATE = TypeAdapter(_State)
 
 
 class Client:
@@ -317,7 +323,8 @@ class Client:
                 "pays for; evaluate at the site"
             )
         self._check(request.rows)
-        if len(self.shard.split(request.split)) == 0:
+        keep, triples = self._plan.configuration.keep_leaked, self.shard.split(request.split)
+        if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
             return Scores(triples=0)
         limit = self._plan.configuration.validation_triples if request.split == "valid" else 0
         result = evaluate(
@@ -325,6 +332,7 @@ class Client:
             self.shard,
             request.split,
             controls=request.split == "test",
+            keep_leaked=keep,
             sample=limit or None,
             threads=self._plan.threads,
         )
@@ -385,6 +393,10 @@ class Client:
                 f"{self._file.path}: the checkpoint of {self.name} does not fit its graph and configuration "
                 f"({', '.join(wrong)})"
             )
+        try:
+            state = _STATE.validate_json(json.dumps(facts), strict=True)
+        except ValidationError as error:
+            keys = ", ".join(".".join(map(str, item["loc"])) for item in error.errors())
+            raise RunError(f"{self._file.path}: expected the facts of a client, got other values for {keys}") from error
         self._fill(tensors)
-        self._trainer.steps = facts.pop("steps")
-        self._state = _State(**{**facts, "validations": tuple(facts.get("validations", ()))})
+        self._trainer.steps, self._state = facts["steps"], state

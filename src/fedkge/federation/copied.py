@@ -83,8 +83,8 @@ class CopiedRounds:
         elif not self._warned:
             self._warned = True
             LOG.warning(
-                "%s: no answer is likelier true than not, so this round trains nothing, and counts rank; a model needs "
-                "a larger epsilon here (said once)",
+                "%s: no triple is more likely true than false at this epsilon, so nothing is trained and the model "
+                "uses counts only; a larger epsilon would train it (said once)",
                 self._shard.name,
             )
         weight = weigh(self.released, self._trainer.embedding, triples, generator)

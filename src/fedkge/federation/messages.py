@@ -20,6 +20,11 @@ Rows: TypeAlias = NDArray[np.float32]
 Shared: TypeAlias = Literal["entities", "relations"]
 """Which table the clients share: entities in FedE, relations in FedR."""
 
+LARGEST_LOSS = 1e6
+"""A mean loss beyond this is no loss of a training that works; averaged with others it would hide theirs."""
+MOST_TRIPLES = 10**12
+MOST_ROUNDS = 10**9
+
 
 @dataclass(frozen=True, slots=True)
 class Invite:

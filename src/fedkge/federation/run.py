@@ -14,7 +14,6 @@ import json
 import math
 import os
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,16 +26,19 @@ from numpy.typing import NDArray
 
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import Configuration, read_toml, restore
+from fedkge.configuration import Configuration, read_table, restore
 from fedkge.copies import CopyPrior
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
+from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+from fedkge.plain_files import read_text
 from fedkge.prior import CountPrior
 from fedkge.releases import prior_of
+from fedkge.result_files import read_metrics_file
 
 __all__ = [
     "AT_THE_SITES",
@@ -111,6 +113,7 @@ class Run:
         as_a_client: bool = False,
         controls: bool = True,
         seen_only: bool = False,
+        keep_leaked: bool | None = None,
         sample: int | None = None,
         threads: int | None = None,
     ) -> dict[str, Evaluation]:
@@ -118,8 +121,10 @@ class Run:
 
         Filtered by all true triples among the client's names, also those that others hold: a model that learned one
         of them is not wrong. `as_a_client` filters by the client's own alone, all that it could do by itself.
-        `seen_only` leaves out triples with a name that never occurs in the client's training triples.
+        `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
+        somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
+        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
         return {
             name: evaluate(
                 self.embedding(name),
@@ -128,11 +133,12 @@ class Run:
                 known=shard.all_triples if as_a_client else shard.true_triples,
                 controls=controls,
                 seen_only=seen_only,
+                keep_leaked=keep,
                 sample=sample,
                 threads=threads or None,
             )
             for name, shard in zip(self.clients, self.shards, strict=True)
-            if len(shard.split(split))
+            if (len(shard.split(split)) if keep else not leaked(shard, shard.split(split)).all())
         }
 
 
@@ -243,9 +249,11 @@ class RunDirectory:
         path = self.path / CONFIG
         if not path.exists():
             raise RunError(f"{self.path}: no run here (expected {CONFIG}); start one with `fedkge train --out`")
-        configuration = restore(read_toml(path))
-        provenance: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("provenance", {})
-        return configuration, provenance
+        values = read_table(path, "no such configuration file")
+        provenance = values.pop("provenance", {})
+        if not isinstance(provenance, dict):
+            raise ConfigurationError(f"{path}: expected a table [provenance], got {provenance!r:.60}")
+        return restore(values), provenance
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
         """One name per line; a backslash or a line break inside a name is escaped."""
@@ -259,7 +267,7 @@ class RunDirectory:
             path = self.path / file
             if not path.exists():
                 raise RunError(f"{path}: missing; the run has not finished its first round")
-            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+            lines = read_text(path, RunError, "restore it from a copy").split("\n")[:-1]
             tables.append(Vocabulary(tuple(unescape(line) for line in lines)))
         return tables[0], tables[1]
 
@@ -269,13 +277,7 @@ class RunDirectory:
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """All lines so far; none before the first evaluation."""
-        path = self.path / METRICS
-        if not path.exists():
-            return []
-        try:
-            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        except ValueError as error:
-            raise RunError(f"{path}: expected one JSON object per line, got: {error}") from error
+        return read_metrics_file(self.path / METRICS)
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
         """The model that people use, or the best one so far."""

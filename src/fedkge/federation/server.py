@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fedkge.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
-from fedkge.federation.aggregation import Index, average, covers, excess, misfit
+from fedkge.federation.aggregation import Index, average, believable_weights, covers, excess, misfit
 from fedkge.federation.messages import (
+    LARGEST_LOSS,
     NO_LIMIT,
     Engine,
     Evaluate,
@@ -69,12 +69,18 @@ class RoundReport:
     refused: Mapping[str, str]
     bytes_down: Mapping[str, int] = field(default_factory=dict)
     bytes_up: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """What each client's loss weighs; its claimed number of triples where nothing else is said."""
 
     @property
     def loss(self) -> float | None:
         """The clients' last mean losses, weighted by their triples; None where nobody tells."""
-        told = [(upload.triples, upload.loss) for upload in self.uploads.values() if upload.loss is not None]
-        return sum(triples * loss for triples, loss in told) / max(1, sum(n for n, _ in told)) if told else None
+        told = [
+            (self.weights.get(name, upload.triples), upload.loss)
+            for name, upload in self.uploads.items()
+            if upload.loss is not None
+        ]
+        return sum(weight * loss for weight, loss in told) / max(1, sum(n for n, _ in told)) if told else None
 
 
 class Server:
@@ -97,6 +103,18 @@ class Server:
         self.owners: dict[Shared, dict[str, Index]] = {}
         self.tables: dict[Shared, Rows] = {}
         self._align()
+        claims = {name: greeting.triples for name, greeting in self._greetings.items()}
+        self.weights = believable_weights(claims, self.owners.values())
+        """What each client's numbers weigh: its triples as it claimed them, as far as the rows bear that out."""
+
+    @property
+    def doubted(self) -> dict[str, str]:
+        """Clients whose claimed number of triples does not count in full, and what they weigh."""
+        return {
+            name: f"claims {greeting.triples:,} triples, far more per row than others: weighs {self.weights[name]:.0f}"
+            for name, greeting in self._greetings.items()
+            if self.weights[name] < greeting.triples
+        }
 
     def _greet(self) -> dict[str, Greeting]:
         requests = {name: Hello() for name in self._engine.clients()}
@@ -185,6 +203,7 @@ class Server:
             {name: refusal.reason for name, refusal in refused.items()},
             {name: sum(table.nbytes for table in rows.values()) for name, rows in broadcasts.items()},
             {name: payload_bytes(upload) for name, upload in uploads.items()},
+            self.weights,
         )
 
     def _too_few(self, number: int, delivered: int, refused: Mapping[str, Refusal]) -> FedkgeError:
@@ -216,8 +235,10 @@ class Server:
         ):
             if found != expected:
                 return Refusal(f"expected {what} {expected}, got {found}")
-        if reply.loss is not None and not np.isfinite(reply.loss):
-            return Refusal(f"expected a finite loss, got {reply.loss}", diverged=True)
+        if reply.loss is not None and not abs(reply.loss) <= LARGEST_LOSS:  # a number that is none is refused too
+            return Refusal(
+                f"expected a finite loss of at most {LARGEST_LOSS:,.0f}, got {reply.loss!s:.40}", diverged=True
+            )
         return self._judge_rows(name, reply)
 
     def _judge_rows(self, name: str, upload: Upload) -> Upload | Refusal:
@@ -230,7 +251,7 @@ class Server:
         return upload
 
     def _average(self, uploads: Mapping[str, Upload]) -> None:
-        weights = {name: float(upload.triples) if self._plan.weighted else 1.0 for name, upload in uploads.items()}
+        weights = {name: self.weights[name] if self._plan.weighted else 1.0 for name in uploads}
         for kind, table in self.tables.items():
             rows = {name: upload.rows[kind] for name, upload in uploads.items()}
             self.tables[kind] = average(table, rows, self.owners[kind], weights)
@@ -248,7 +269,16 @@ class Server:
                 raise (NumericalError if diverged else RunError)(f"{name} could not evaluate: {reason}")
             if reply.triples:
                 scores[name] = reply
+        _refuse_other_metrics(scores)
         return scores
+
+
+def _refuse_other_metrics(scores: Mapping[str, Scores]) -> None:
+    """Metrics can be averaged only where all clients have the same ones."""
+    usual, _ = Counter(frozenset(score.metrics) for score in scores.values()).most_common(1)[0] if scores else ((), 0)
+    for name, score in scores.items():
+        if set(score.metrics) != set(usual):
+            raise RunError(f"{name} could not evaluate: expected {len(usual)} metrics, as of others, got other ones")
 
 
 def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.errors import PrivacyError, RunError
@@ -24,6 +26,7 @@ from fedkge.federation.storage import (
     write_tensors_beside,
 )
 from fedkge.releases import Released, released_of
+from fedkge.result_files import Count, check_shape
 
 RELEASED = "counts/"
 """Where the arrays of what a client released once are in its state."""
@@ -57,7 +60,7 @@ class StateFile:
             self._recover(self.path, self._ledger)
         if not self.path or not self.path.exists():
             return None
-        tensors, facts = load_tensors(self.path)
+        tensors, facts = _load(self.path)
         if self._ledger and _drawn(tensors, facts) and not self._counts(self._ledger, tensors, facts):
             raise PrivacyError(
                 f"{self.path}: {self._client} has trained up to round {facts['round']}, and of this state "
@@ -72,11 +75,11 @@ class StateFile:
         if not beside(path).exists():
             return
         try:
-            tensors, facts = load_tensors(beside(path))
+            tensors, facts = _load(beside(path))
         except RunError:
             beside(path).unlink()  # a crash has torn it
             return
-        older = path.exists() and facts["served"] < load_tensors(path)[1]["served"]
+        older = path.exists() and facts["served"] < _load(path)[1]["served"]
         if self._counts(ledger, tensors, facts) and not older:
             put_in_place(path)
         else:
@@ -84,6 +87,25 @@ class StateFile:
 
     def _counts(self, ledger: Ledger, tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
         return ledger.has_released(self._client, fingerprint(tensors, facts))
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Facts(TypedDict):
+    """What this module reads of the facts; the client reads the rest."""
+
+    round: Count
+    served: Count
+    steps: Count
+
+
+_FACTS: TypeAdapter[Any] = TypeAdapter(_Facts)
+
+
+def _load(path: Path) -> State:
+    """Tensors and facts of a client's file, the facts checked."""
+    tensors, facts = load_tensors(path)
+    check_shape(_FACTS, facts, str(path), RunError, "restore it from a copy, or start again with --overwrite")
+    return tensors, facts
 
 
 def _drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:

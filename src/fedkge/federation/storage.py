@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from fedkge.errors import RunError
+from fedkge.plain_files import open_plain, parse_json
+from fedkge.private_files import make_private, new_file
 
 Tensors = Mapping[str, NDArray[Any]]
 
 PARTIAL = ".partial"
+READABLE = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
+"""Types of numbers, as safetensors writes them, that are read."""
 DTYPES = {
     np.dtype(np.float32): "F32",
     np.dtype(np.float64): "F64",
@@ -52,6 +56,7 @@ def beside(path: Path) -> Path:
 def write_beside(path: Path, *content: bytes | memoryview) -> None:
     """Write and sync what `put_in_place` will put at `path`."""
     try:
+        new_file(beside(path))
         with beside(path).open("wb") as file:
             for part in content:
                 file.write(part)
@@ -84,11 +89,9 @@ def _unwritten(path: Path, error: OSError) -> RunError:
 
 
 def make_folder(path: Path) -> None:
-    """Make `path` and its parents, so that they too survive a power cut."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """Make `path` and its parents, for their owner only and so that they too survive a power cut."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        for folder in missing:
+        for folder in make_private(path):
             sync_folder(folder.parent)
     except OSError as error:
         raise RunError(f"{path}: cannot be made ({error.strerror or error}); choose another --out") from error
@@ -137,13 +140,16 @@ def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> I
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read what `save_tensors` wrote; a missing or damaged file is an error that says so."""
     try:
+        open_plain(path).close()
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            tensors = {name: read_tensor(file, name) for name in file.keys()}  # noqa: SIM118 - not a dict
         text = metadata.get("fedkge", "{}")
         if metadata.get("checksum") != _checksum(tensors, text):
             raise ValueError("its checksum is wrong")
-        facts: dict[str, Any] = json.loads(text)
+        facts = parse_json(text)
+        if not isinstance(facts, dict):
+            raise ValueError(f"its facts are no JSON object but {facts!r:.40}")
     except FileNotFoundError as error:
         raise RunError(f"{path}: no such file") from error
     except (SafetensorError, OSError, ValueError) as error:
@@ -152,6 +158,15 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             "restore it from a copy, or start again with --overwrite"
         ) from error
     return tensors, facts
+
+
+def read_tensor(file: Any, name: str) -> NDArray[Any]:
+    """One tensor of an open safetensors file; a ValueError for numbers that NumPy lacks, such as BF16 and F8."""
+    kind = file.get_slice(name).get_dtype()
+    if kind not in READABLE:
+        raise ValueError(f"tensor {name!r:.60} has numbers of type {kind}, expected one of {', '.join(READABLE)}")
+    tensor: NDArray[Any] = file.get_tensor(name)
+    return tensor
 
 
 def raw_bytes(array: NDArray[Any]) -> memoryview:

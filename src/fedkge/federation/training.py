@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
+from fedkge.evaluation import Evaluation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
@@ -231,7 +232,8 @@ class Federation:
         scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
         history = list(self._memory.history)
         if scores:
-            history.append({**self._record_of(scores, "test"), "round": facts["round"]})
+            record = {**self._record_of(scores, "test"), "round": facts["round"]}
+            history.append(with_left_out(record, evaluations))
             self._observer.end(history[-1])
         if self._directory:
             self._directory.write_metrics(history)
@@ -326,6 +328,14 @@ def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> Se
         minimum,
         configuration.largest_row_norm,
     )
+
+
+def with_left_out(record: dict[str, Any], evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """The record, and for each client how many triples were left out of its score because somebody trains on them."""
+    for name, evaluation in evaluations.items():
+        if evaluation.left_out:
+            record["clients"][name]["left_out"] = evaluation.left_out
+    return record
 
 
 def _round_facts(report: RoundReport, seconds: float) -> dict[str, Any]:

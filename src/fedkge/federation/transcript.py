@@ -87,7 +87,7 @@ class Transcript:
 
     def rounds(self) -> list[int]:
         """The recorded rounds, in order."""
-        return sorted(int(folder.name.removeprefix("round-")) for folder in self._folder.glob("round-*"))
+        return sorted(_round_folders(self._folder))
 
     def view(self, *, server: bool = False, clients: Iterable[str] = ()) -> View:
         """The view of the server, of one client, or of those who collude."""
@@ -120,8 +120,8 @@ class View:
 
     def rounds(self) -> list[int]:
         """The recorded rounds in which this view holds something."""
-        folders = (folder for folder in self.__folder.glob("round-*") if self.__files(folder, "broadcast"))
-        return sorted(int(folder.name.removeprefix("round-")) for folder in folders)
+        folders = _round_folders(self.__folder)
+        return sorted(number for number, folder in folders.items() if self.__files(folder, "broadcast"))
 
     def see(self, round_number: int) -> Seen:
         """All that this view holds of one round."""
@@ -146,6 +146,12 @@ class View:
             tensors, _ = load_tensors(path)
             messages[name] = {shared: tensors[shared] for shared in _shared(tensors)}
         return messages
+
+
+def _round_folders(transcript: Path) -> dict[int, Path]:
+    """The folders of recorded rounds by number; whatever else lies there is left alone."""
+    found = ((path, path.name.removeprefix("round-")) for path in transcript.glob("round-*") if path.is_dir())
+    return {int(number): path for path, number in found if number.isascii() and number.isdigit() and len(number) == 6}
 
 
 def _shared(tensors: Mapping[str, Rows]) -> list[Shared]:

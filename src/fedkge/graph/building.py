@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.errors import DataError
 from fedkge.graph.graph import Graph, Triples, Vocabulary, distinct_triples, no_triples
+from fedkge.graph.headers import check_same
 from fedkge.graph.readers import Columns, NameBlock, read_names
 
 
@@ -44,17 +45,26 @@ class GraphBuilder:
         self.relations = Numbering()
         self._tables: dict[str, Triples] = {}
         self._skipped_literals = 0
+        self._header: tuple[str, Path] | None = None
 
     def add(self, split: str, blocks: Iterable[NameBlock]) -> None:
         """Number the triples of one split."""
         tables = [self._numbered(block) for block in blocks]
         self._tables[split] = np.concatenate(tables) if tables else no_triples()
 
-    def add_file(self, split: str, path: Path, columns: Columns | None = None) -> None:
+    def add_file(self, split: str, path: Path, columns: Columns | None = None, skip_header: bool | None = None) -> None:
         """Read one split from a file; a file without a single usable triple is an error."""
-        self.add(split, read_names(path, columns))
+        self.add(split, self._same_header(path, read_names(path, columns, skip_header)))
         if not len(self._tables[split]):
             raise DataError(f"{path}: expected triples between entities, got only triples with literals")
+
+    def _same_header(self, path: Path, blocks: Iterable[NameBlock]) -> Iterator[NameBlock]:
+        """The blocks of one file, whose header must be that of the files before."""
+        for block in blocks:
+            if block.skipped_header is not None:
+                check_same(block.skipped_header, path, *(self._header or (block.skipped_header, path)))
+                self._header = self._header or (block.skipped_header, path)
+            yield block
 
     def _numbered(self, block: NameBlock) -> Triples:
         ends = [""] * (2 * len(block))
@@ -67,8 +77,10 @@ class GraphBuilder:
 
     def build(self, name: str) -> Graph:
         """The Graph of all splits added so far."""
-        skipped = self._skipped_literals
+        skipped, header = self._skipped_literals, self._header
         notice = f"{name}: {skipped} triples with a literal object were skipped" if skipped else ""
+        if header:
+            notice = f"{name}: the first line of each file was skipped"
         entities, relations = Vocabulary(tuple(self.entities)), Vocabulary(tuple(self.relations))
         return graph_of_tables(name, entities, relations, self._tables, notice)
 

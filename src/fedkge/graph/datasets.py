@@ -22,16 +22,21 @@ from fedkge.graph.graph import Graph
 from fedkge.graph.numbered import find_file
 from fedkge.graph.readers import Columns
 from fedkge.graph.streams import COMPRESSIONS, decoded_lines, text_sha256
+from fedkge.plain_files import home_expanded
 from fedkge.registry import look_up
+from fedkge.text import printable
 
 __all__ = ["DATASETS", "Dataset", "cache_folder", "fetch", "is_cached", "labels", "load"]
 
 
-def load(name_or_path: str | os.PathLike[str], *, columns: Columns | None = None) -> Graph:
+def load(
+    name_or_path: str | os.PathLike[str], *, columns: Columns | None = None, skip_header: bool | None = None
+) -> Graph:
     """Load a named data set, a folder or a file; a missing data set is downloaded.
 
     A known name always means the data set; write `./nations` or pass a Path for a folder of that name.
-    `columns` names the head, relation and tail columns of CSV and Parquet files.
+    `columns` names the head, relation and tail columns of CSV and Parquet files. `skip_header` is for TSV files: True
+    skips their first line, False reads it as a triple, None refuses it where it looks like a header.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,12 +46,13 @@ def load(name_or_path: str | os.PathLike[str], *, columns: Columns | None = None
     ('likes',)
     """
     if isinstance(name_or_path, str) and name_or_path in DATASETS:
-        if columns is not None:
-            raise ConfigurationError(f"columns can be chosen for paths only, got the data set {name_or_path!r}")
+        if columns is not None or skip_header:
+            what = "columns can be chosen" if columns else "a header can be skipped"
+            raise ConfigurationError(f"{what} for paths only, got the data set {name_or_path!r}")
         return _load_named(DATASETS[name_or_path])
-    path = Path(name_or_path).expanduser()
+    path = home_expanded(Path(name_or_path))
     if path.exists():
-        return read_path(path, columns)
+        return read_path(path, columns, skip_header)
     if isinstance(name_or_path, str) and path.name == name_or_path:
         try:
             look_up_dataset(name_or_path)
@@ -98,7 +104,7 @@ def _load_named(dataset: Dataset) -> Graph:
                 f"{path}: expected the sha256 {file.sha256} (of the uncompressed text with LF line ends), got {got}: "
                 "remove the file, and it will be fetched again"
             )
-        builder.add_file(file.split, path)
+        builder.add_file(file.split, path, skip_header=False)
     return builder.build(dataset.name)
 
 
@@ -143,7 +149,7 @@ def _progress_bar(file: SplitFile, target: Path, visible: bool) -> Iterator[Adva
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn  # noqa: PLC0415
 
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(f"fetching {target} from {file.url}", markup=False)
+    console.print(printable(f"fetching {target} from {file.url}"), markup=False)
     bar = Progress(
         BarColumn(),
         DownloadColumn(),

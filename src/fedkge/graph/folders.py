@@ -16,7 +16,7 @@ from fedkge.graph.streams import COMPRESSIONS, format_suffix
 SPLIT_NAMES = {"train": ("train",), "valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
 
 
-def read_path(path: Path, columns: Columns | None = None) -> Graph:
+def read_path(path: Path, columns: Columns | None = None, skip_header: bool | None = None) -> Graph:
     """Read a graph from a folder, or from one file whose triples are all for training.
 
     >>> import tempfile
@@ -26,18 +26,18 @@ def read_path(path: Path, columns: Columns | None = None) -> Graph:
     ('Doe, Jane', 'NA')
     """
     if path.is_dir():
-        return read_folder(path, columns)
+        return read_folder(path, columns, skip_header)
     builder = GraphBuilder()
-    builder.add_file("train", path, columns)
+    builder.add_file("train", path, columns, skip_header)
     return builder.build(path.name.split(".")[0])
 
 
-def read_folder(folder: Path, columns: Columns | None = None) -> Graph:
+def read_folder(folder: Path, columns: Columns | None = None, skip_header: bool | None = None) -> Graph:
     """Read a folder: `entities.dict` with ids, plain files per split, or OpenKE's `train2id.txt`."""
     name = folder.resolve().name
     files = split_files(folder)
     if is_dict_folder(folder):
-        return read_dict_folder(folder, name, files)
+        return read_dict_folder(folder, name, files, skip_header)
     if "train" not in files:
         if is_openke_folder(folder):
             return read_openke_folder(folder, name)
@@ -47,7 +47,7 @@ def read_folder(folder: Path, columns: Columns | None = None) -> Graph:
         )
     builder = GraphBuilder()
     for split, path in files.items():
-        builder.add_file(split, path, columns)
+        builder.add_file(split, path, columns, skip_header)
     graph = builder.build(name)
     check_column_order(graph, files)
     return graph

@@ -106,9 +106,10 @@ def _is_number(text: str) -> bool:
 
 
 def _count_line(lines: Iterator[tuple[int, str]], path: Path) -> int:
-    _, first = next(lines, (1, ""))
-    if not _is_number(first.strip()):
-        raise DataError(f"{path}:1: expected the number of lines that follow, got {first[:100]!r}")
+    _, line = next(lines, (1, ""))
+    first = line.strip(" \t\r")
+    if not _is_number(first):
+        raise DataError(f"{path}:1: expected the number of lines that follow, got {line[:100]!r}")
     return int(first)
 
 
@@ -120,6 +121,11 @@ class _Meaning:
     entities: dict[str, int]
     relations: dict[str, int]
 
+    def is_triple(self, line: str) -> bool:
+        """Whether a line is a triple of known names."""
+        head, relation, tail = [*line.split("\t"), "", "", ""][:3]
+        return head in self.entities and relation in self.relations and tail in self.entities
+
     def fits(self, block: NameBlock) -> float:
         """The share of fields that have a meaning."""
         hits = sum(map(self.relations.__contains__, block.relations))
@@ -127,7 +133,7 @@ class _Meaning:
         return hits / (3 * len(block))
 
 
-def read_dict_folder(folder: Path, name: str, files: dict[str, Path]) -> Graph:
+def read_dict_folder(folder: Path, name: str, files: dict[str, Path], skip_header: bool | None = None) -> Graph:
     """Read `entities.dict`, `relations.dict` (id<TAB>name) and splits that hold either the names or the ids.
 
     The ids of the two files stay what they are. Where a field could be both, it is a name.
@@ -143,10 +149,10 @@ def read_dict_folder(folder: Path, name: str, files: dict[str, Path]) -> Graph:
         _Meaning("name", entities.index, relations.index),
         _Meaning("id", _by_number(entities), _by_number(relations)),
     )
-    first = next(read_names(files["train"]))
+    first = next(block for block in read_names(files["train"], None, skip_header) if len(block))
     # max() keeps the first of equals: names win.
     meaning = max(meanings, key=lambda candidate: candidate.fits(first))
-    tables = {split: _dict_triples(path, meaning) for split, path in files.items()}
+    tables = {split: _dict_triples(path, meaning, skip_header) for split, path in files.items()}
     return graph_of_tables(name, entities, relations, tables)
 
 
@@ -180,9 +186,13 @@ def _vocabulary(rows: dict[int, str], path: Path) -> Vocabulary:
     return Vocabulary(tuple(rows[identifier] for identifier in range(len(rows))))
 
 
-def _dict_triples(path: Path, meaning: _Meaning) -> Triples:
-    tables, rows_before = [], 0
-    for block in read_names(path):
+def _dict_triples(path: Path, meaning: _Meaning, skip_header: bool | None) -> Triples:
+    tables, rows_before = [], 1 if skip_header else 0
+    for block in read_names(path, None, skip_header):
+        if block.skipped_header is not None and meaning.is_triple(block.skipped_header):
+            raise DataError(
+                f"{path}:1: expected a header to skip, got a triple of known names: leave out --skip-header"
+            )
         columns = (
             (block.heads, meaning.entities),
             (block.relations, meaning.relations),

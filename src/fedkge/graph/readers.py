@@ -6,16 +6,21 @@ Names stay exactly what the file says: "NA", quotes and spaces mean nothing spec
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedkge.errors import ConfigurationError, DataError
+from fedkge.graph.headers import check_skipped, refuse_header
+from fedkge.graph.limits import input_limits
 from fedkge.graph.rdf import RDF_SUFFIXES, read_rdf_terms
 from fedkge.graph.streams import COMPRESSIONS, LineBlock, decoded, decoded_lines, format_suffix, line_blocks
+from fedkge.plain_files import open_plain
 from fedkge.registry import near
 
 Columns: TypeAlias = tuple[str, str, str]
@@ -30,25 +35,33 @@ KNOWN_COLUMNS: tuple[Columns, ...] = (
     ("source", "relation", "target"),
     ("h", "r", "t"),
 )
+SEPARATORS = (",", ";", "\t", "|")
 ROWS_PER_BLOCK = 100_000
 _TAB, _LINE_FEED = 9, 10
 
 
 @dataclass(frozen=True, slots=True)
 class NameBlock:
-    """Some triples of a file as three lists of one length; `skipped_literals` counts what RDF left out."""
+    """Some triples of a file as three lists of one length.
+
+    `skipped_literals` counts what RDF left out; `skipped_header` is the line of a TSV file that was skipped, if any.
+    """
 
     heads: Sequence[str]
     relations: Sequence[str]
     tails: Sequence[str]
     skipped_literals: int = 0
+    skipped_header: str | None = None
 
     def __len__(self) -> int:
         return len(self.relations)
 
 
-def read_names(path: Path, columns: Columns | None = None) -> Iterator[NameBlock]:
+def read_names(path: Path, columns: Columns | None = None, skip_header: bool | None = None) -> Iterator[NameBlock]:
     """The triples of one file, block by block; the suffix says the format.
+
+    `columns` is for CSV and Parquet. `skip_header` is for TSV, which has no header: True skips the first line, False
+    reads it as a triple, and None refuses it where its words say that it is a header.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -66,21 +79,36 @@ def read_names(path: Path, columns: Columns | None = None) -> Iterator[NameBlock
         )
     if columns is not None and suffix not in CSV_SUFFIXES + PARQUET_SUFFIXES:
         raise ConfigurationError(f"{path}: columns can be chosen for CSV and Parquet only; got a {suffix} file")
+    if skip_header is not None and suffix not in TSV_SUFFIXES:
+        raise ConfigurationError(
+            f"{path}: skip-header is for TSV files only (CSV and Parquet always have a header); got a {suffix} file"
+        )
     empty = True
-    for block in reader(path, columns):
-        empty = False
+    for block in reader(path, columns) if suffix not in TSV_SUFFIXES else read_tsv(path, skip_header):
+        empty = empty and not len(block) and not block.skipped_literals
         yield block
     if empty:
-        raise DataError(f"{path}: expected triples, got an empty file")
+        raise DataError(f"{path}: expected triples, got {'nothing but a header' if skip_header else 'an empty file'}")
 
 
-def read_tsv(path: Path, _columns: Columns | None = None) -> Iterator[NameBlock]:
-    """Lines of head, relation, tail with one TAB between: no header, no quoting."""
-    for block in line_blocks(path):
+def read_tsv(path: Path, skip_header: bool | None = None) -> Iterator[NameBlock]:
+    """Lines of head, relation, tail with one TAB between, and no quoting; see `read_names` for `skip_header`."""
+    for number, whole in enumerate(line_blocks(path)):
+        block, header = _without_header(whole, path) if skip_header and not number else (whole, None)
         _check_fields(block, path)
         fields = decoded(block, path).replace("\n", "\t").split("\t")
         fields.pop()
-        yield NameBlock(fields[0::3], fields[1::3], fields[2::3])
+        if skip_header is None and not number:
+            refuse_header(fields, path)
+        yield NameBlock(fields[0::3], fields[1::3], fields[2::3], skipped_header=header)
+
+
+def _without_header(block: LineBlock, path: Path) -> tuple[LineBlock, str]:
+    """The first block without its first line, and that line."""
+    first, _, rest = block.content.partition(b"\n")
+    header = decoded(LineBlock(first, 1), path).removesuffix("\r")
+    check_skipped(header, path)
+    return LineBlock(rest, 2), header
 
 
 def _check_fields(block: LineBlock, path: Path) -> None:
@@ -101,6 +129,8 @@ def _check_line(line: str, place: str) -> None:
     fields = line.split("\t")
     if len(fields) != 3:
         hint = "; separate the fields with one TAB" if len(fields) == 1 and line.strip() else ""
+        if hint and any(line.count(mark) == 2 for mark in ",;|"):
+            hint += ", or name the file .csv and give it a header such as head,relation,tail"
         raise DataError(f"{place}: expected 3 fields (head, relation, tail), got {len(fields)}: {line[:100]!r}{hint}")
     for what, field in zip(KNOWN_COLUMNS[0], fields, strict=True):
         if not field:
@@ -108,20 +138,30 @@ def _check_line(line: str, place: str) -> None:
 
 
 def read_csv(path: Path, columns: Columns | None = None) -> Iterator[NameBlock]:
-    """Comma-separated rows under a header, quoted as RFC 4180 says; further columns are ignored."""
-    rows = csv.reader((line + "\n" for _, line in decoded_lines(path)), strict=True)
+    """Rows under a header, quoted as RFC 4180 says; further columns are ignored.
+
+    Fields are separated by commas; by semicolons, tabs or bars where only then the header has the columns.
+    """
+    lines = (line for _, line in decoded_lines(path))
+    first = next(lines, "")
+    separator = find_separator(first, columns)
+    rows = csv.reader((line + "\n" for line in chain([first], lines)), delimiter=separator, strict=True)
     width, positions = 0, (0, 0, 0)
     names: tuple[list[str], list[str], list[str]] = ([], [], [])
     try:
         for row in rows:
             place = f"{path}:{rows.line_num}"
+            if not width and not row:
+                continue
             if not width:
                 width, positions = len(row), find_columns(row, columns, place)
                 continue
             if not row:
                 continue
             if len(row) != width:
-                raise DataError(f"{place}: expected {width} fields as in the header, got {len(row)}")
+                raise DataError(
+                    f"{place}: expected {width} fields separated by {separator!r} as in the header, got {len(row)}"
+                )
             for what, column, position in zip(KNOWN_COLUMNS[0], names, positions, strict=True):
                 if not row[position]:
                     raise DataError(f"{place}: expected a {what}, got a blank field")
@@ -141,16 +181,20 @@ def read_parquet(path: Path, columns: Columns | None = None) -> Iterator[NameBlo
     import pyarrow.parquet  # noqa: PLC0415
 
     try:
+        with open_plain(path) as plain:
+            file_bytes = os.fstat(plain.fileno()).st_size
         with pyarrow.parquet.ParquetFile(path) as file:
             header = file.schema_arrow.names
             wanted = [header[position] for position in find_columns(header, columns, str(path))]
-            first_row = 1
+            first_row, produced, limits = 1, 0, input_limits()
             for batch in file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=wanted):
                 heads, relations, tails = (
                     _strings(batch.column(name), f"{path}: column {name}", first_row) for name in wanted
                 )
                 yield NameBlock(heads, relations, tails)
                 first_row += len(batch)
+                produced += batch.nbytes
+                limits.check_decompressed(path, file_bytes, produced)
     except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"{path}: expected a readable Parquet file, got: {error}") from error
 
@@ -162,12 +206,27 @@ def _strings(values: Any, place: str, first_row: int) -> list[str]:
     kind = values.type.value_type if types.is_dictionary(values.type) else values.type
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind)):
         raise DataError(f"{place}: expected strings or whole numbers, got {kind}")
-    names: list[str | None] = values.cast(pyarrow.string()).to_pylist()
+    strings = values.cast(pyarrow.string())
+    try:
+        names: list[str | None] = strings.to_pylist()
+    except UnicodeDecodeError as error:
+        row, got = _first_not_text(strings), error.object[error.start : error.start + 1]
+        raise DataError(f"{place}, row {first_row + row}: expected UTF-8 text, got the byte {got!r}") from error
     filled = [name for name in names if name]
     if len(filled) != len(names):
         bad = next(row for row, name in enumerate(names) if not name)
         raise DataError(f"{place}, row {first_row + bad}: expected a name, got {names[bad]!r}")
     return filled
+
+
+def _first_not_text(strings: Any) -> int:
+    """The place of the first value that is not UTF-8."""
+    for place, value in enumerate(strings):
+        try:
+            value.as_py()
+        except UnicodeDecodeError:
+            return place
+    return 0
 
 
 def parse_columns(text: str) -> Columns | None:
@@ -190,15 +249,38 @@ def find_columns(header: Sequence[str], columns: Columns | None, place: str) -> 
     >>> find_columns(["id", "Subject", "Object", "Predicate"], None, "graph.csv")
     (1, 3, 2)
     """
+    found = _places(header, columns)
+    if found is not None:
+        return found
+    expected = " or ".join("/".join(candidate) for candidate in ((columns,) if columns else KNOWN_COLUMNS))
+    close = [name for wanted in columns or () for name in near(wanted, header, most=1) if wanted not in header]
+    hint = f"did you mean {', '.join(close)}?" if close else "name them with --columns HEAD,RELATION,TAIL"
+    raise DataError(f"{place}: expected the columns {expected}, each once; got {', '.join(header)!r}: {hint}")
+
+
+def _places(header: Sequence[str], columns: Columns | None) -> tuple[int, int, int] | None:
     seen = list(header) if columns else [name.strip().casefold() for name in header]
     for candidate in (columns,) if columns else KNOWN_COLUMNS:
         if all(seen.count(name) == 1 for name in candidate):
             head, relation, tail = (seen.index(name) for name in candidate)
             return head, relation, tail
-    expected = " or ".join("/".join(candidate) for candidate in ((columns,) if columns else KNOWN_COLUMNS))
-    close = [name for wanted in columns or () for name in near(wanted, header, most=1) if wanted not in header]
-    hint = f"did you mean {', '.join(close)}?" if close else "name them with --columns HEAD,RELATION,TAIL"
-    raise DataError(f"{place}: expected the columns {expected}, each once; got {', '.join(header)!r}: {hint}")
+    return None
+
+
+def find_separator(line: str, columns: Columns | None) -> str:
+    """What separates the fields of a CSV file, by its header: a comma, unless only another gives the columns.
+
+    >>> find_separator("head,relation,tail", None), find_separator("id;head;relation;tail", None)
+    (',', ';')
+    """
+    for separator in SEPARATORS:
+        try:
+            header = next(csv.reader([line], delimiter=separator, strict=True), [])
+        except csv.Error:
+            continue
+        if _places(header, columns):
+            return separator
+    return SEPARATORS[0]
 
 
 def read_rdf(path: Path, _columns: Columns | None = None) -> Iterator[NameBlock]:
@@ -208,7 +290,7 @@ def read_rdf(path: Path, _columns: Columns | None = None) -> Iterator[NameBlock]
 
 
 FORMATS: dict[str, Callable[[Path, Columns | None], Iterator[NameBlock]]] = {
-    **dict.fromkeys(TSV_SUFFIXES, read_tsv),
+    **dict.fromkeys(TSV_SUFFIXES, lambda path, _: read_tsv(path)),
     **dict.fromkeys(CSV_SUFFIXES, read_csv),
     **dict.fromkeys(PARQUET_SUFFIXES, read_parquet),
     **dict.fromkeys(RDF_SUFFIXES, read_rdf),

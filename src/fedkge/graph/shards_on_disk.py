@@ -13,6 +13,8 @@ from fedkge.graph.folders import read_folder
 from fedkge.graph.graph import SPLITS, Graph, Triples, Vocabulary, no_triples
 from fedkge.graph.shards import Shards, client_names, summarise
 from fedkge.graph.streams import decoded_lines
+from fedkge.plain_files import read_text
+from fedkge.private_files import make_private, open_private
 
 NOTICE = "notice.txt"
 PREFIX = "client-"
@@ -40,7 +42,7 @@ def save_shards(shards: Shards, folder: Path) -> None:
         _check_writable(graph.relations)
     for name, graph in zip(client_names(len(shards)), shards, strict=True):
         target = folder / name
-        target.mkdir(parents=True)
+        make_private(target)
         entities, relations = graph.entities, graph.relations
         _write(target / "entities.dict", (f"{row}\t{name}" for row, name in enumerate(entities)))
         _write(target / "relations.dict", (f"{row}\t{name}" for row, name in enumerate(relations)))
@@ -59,7 +61,7 @@ def _check_writable(names: Vocabulary) -> None:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with open(path, "w", encoding="utf-8", newline="\n", opener=open_private) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
@@ -70,16 +72,30 @@ def holds_shards(folder: Path) -> bool:
 
 def _client_folders(folder: Path) -> dict[int, Path]:
     """The clients' folders by number, which may have leading zeros."""
-    found = ((path, path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*") if path.is_dir())
-    return {int(number): path for path, number in found if number.isdecimal()}
+    found = ((path, path.name.removeprefix(PREFIX)) for path in sorted(folder.glob(f"{PREFIX}*")) if path.is_dir())
+    numbered: dict[int, Path] = {}
+    for path, number in found:
+        if number.isascii() and number.isdigit():
+            if int(number) in numbered:
+                raise DataError(
+                    f"{folder}: expected one folder per client, got {numbered[int(number)].name} and {path.name}"
+                )
+            numbered[int(number)] = path
+    return numbered
 
 
 def _elsewhere(path: Path, graph: Graph) -> Triples:
     if not path.exists():
         return no_triples()
     entity, relation = graph.entities.id_of, graph.relations.id_of
-    rows = (line.split("\t") for _, line in decoded_lines(path))
-    return np.array([(entity(h), relation(r), entity(t)) for h, r, t in rows], dtype=np.int32).reshape(-1, 3)
+    rows = []
+    for number, line in decoded_lines(path):
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise DataError(f"{path}:{number}: expected 3 fields (head, relation, tail), got {len(fields)}")
+        head, name, tail = fields
+        rows.append((entity(head, "entity"), relation(name, "relation"), entity(tail, "entity")))
+    return np.array(rows, dtype=np.int32).reshape(-1, 3)
 
 
 def load_shards(folder: Path) -> Shards:
@@ -91,8 +107,8 @@ def load_shards(folder: Path) -> Shards:
     for number, name in enumerate(client_names(len(numbered))):
         path = numbered[number]
         notice = path / NOTICE
-        text = notice.read_text(encoding="utf-8").strip() if notice.exists() else ""
-        graph = read_folder(path)
+        text = read_text(notice, DataError).strip() if notice.exists() else ""
+        graph = read_folder(path, skip_header=False)  # `save_shards` writes none
         graphs.append(
             replace(graph, name=name, notice=text, elsewhere=_elsewhere(folder / f"{ELSEWHERE}{name}.txt", graph))
         )

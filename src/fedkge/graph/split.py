@@ -160,7 +160,8 @@ def read_assignment(path: Path) -> tuple[Owners, Owners]:
     rows = []
     for number, line in decoded_lines(path):
         fields = line.split("\t")
-        if len(fields) != 2 or not all(field.removeprefix("-").isdecimal() for field in fields):
+        digits = [field.removeprefix("-") for field in fields]
+        if len(fields) != 2 or not all(text.isascii() and text.isdigit() and len(text) < 10 for text in digits):
             raise DataError(f"{path}:{number}: expected client<TAB>split (two numbers), got {line[:100]!r}")
         rows.append((int(fields[0]), int(fields[1])))
     table = np.array(rows, dtype=np.int32).reshape(-1, 2)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedkge.graph.building import triple_keys
 from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples
 
 MANY = 1.5
 """From this mean number of partners on, a side of a relation counts as N (Bordes et al. 2013)."""
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
@@ -79,7 +83,7 @@ def unseen_counts(graph: Graph) -> dict[str, int]:
     return {split: int(unseen_in_train(graph, graph.split(split)).sum()) for split in SPLITS[1:]}
 
 
-def unseen_in_train(graph: Graph, triples: Triples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def unseen_in_train(graph: Graph, triples: Triples) -> Mask:
     """Which triples have an entity or a relation that no train triple has.
 
     >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "new")])
@@ -96,19 +100,41 @@ def unseen_in_train(graph: Graph, triples: Triples) -> np.ndarray[tuple[int], np
 
 
 def _also_in_train(graph: Graph) -> dict[str, int]:
-    return {split: _count_common(graph, graph.split(split)) for split in SPLITS[1:]}
+    return {split: int(_common(graph, graph.train, graph.split(split)).sum()) for split in SPLITS[1:]}
 
 
-def _count_common(graph: Graph, held_out: Triples) -> int:
-    if not len(held_out) or not len(graph.train):
-        return 0
-    known, asked = (triple_keys(table, len(graph.entities), len(graph.relations)) for table in (graph.train, held_out))
-    if known is None or asked is None:
-        train = set(map(tuple, graph.train.tolist()))
-        return sum(tuple(triple) in train for triple in held_out.tolist())
-    known.sort()
-    places = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    return int((known[places] == asked).sum())
+def leaked(graph: Graph, triples: Triples) -> Mask:
+    """Which held-out triples somebody trains on: the graph itself, or another client of the same federation.
+
+    Whoever ranks them measures what was learned by heart.
+
+    >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "b")])
+    >>> leaked(graph, graph.test).tolist()
+    [False, True]
+    """
+    return _common(graph, np.concatenate([graph.train, graph.elsewhere]), triples)
+
+
+def leaked_counts(graph: Graph) -> dict[str, int]:
+    """How many triples of valid and test somebody trains on.
+
+    >>> leaked_counts(Graph.from_names("tiny", [("a", "r", "b")], test=[("a", "r", "b")]))
+    {'valid': 0, 'test': 1}
+    """
+    return {split: int(leaked(graph, graph.split(split)).sum()) for split in SPLITS[1:]}
+
+
+def _common(graph: Graph, known: Triples, asked: Triples) -> Mask:
+    """Which of the asked triples are among the known ones."""
+    if not len(asked) or not len(known):
+        return np.zeros(len(asked), dtype=np.bool_)
+    keys, wanted = (triple_keys(table, len(graph.entities), len(graph.relations)) for table in (known, asked))
+    if keys is None or wanted is None:
+        there = set(map(tuple, known.tolist()))
+        return np.array([tuple(triple) in there for triple in asked.tolist()], dtype=np.bool_)
+    keys.sort()
+    found: Mask = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+    return found
 
 
 def relation_categories(graph: Graph) -> dict[str, int]:

@@ -120,7 +120,9 @@ def _notes(documents: Sequence[Document]) -> tuple[str, ...]:
         notes.append("Not all runs were attacked in the same ways: the strongest attack may be missing in some.")
     if any(control.name == PRIVATE_CONTROL for control in first.utility.rows):
         notes.append(f"The gain is over {PRIVATE_CONTROL} of the same run, both sides.")
-    notes.append("Strongest attack: the one with the highest corrected lower end on canaries (design C), last round.")
+    notes.append(
+        "Strongest attack: the one with the highest corrected lower end on canaries (designs C, R), last round."
+    )
     return tuple(notes)
 
 

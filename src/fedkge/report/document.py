@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from inspect import getdoc
 from typing import Any, Literal, TypeAlias
 
+from fedkge.accounting.posterior import GuessWorth
 from fedkge.audit.metrics import Estimate, RateAtFpr
 
 FORMAT = 1
@@ -53,13 +55,33 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ClientClaim:
-    """What one client was promised, and what its ledger says it has spent; None where nothing bounds it."""
+    """What one client was promised, and what its ledger says it has spent; None where nothing bounds it.
+
+    `guess` is what a guess about one of its triples is worth, at even odds; None where nothing is guaranteed.
+    """
 
     client: str
     epsilon: float | None
     delta: float
     spent: float | None
     within: bool
+    guess: GuessWorth | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCopy:
+    """How much of a client's graph its noisy copy holds, estimated from released values alone.
+
+    `true` is the number of true triples to be expected among those that the copy believes, `precision` their share of
+    these (None where nothing is believed), `share` their share of the client's public number of triples.
+    """
+
+    client: str
+    believed: int
+    true: float
+    precision: float | None
+    share: float
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +89,8 @@ class Claim:
     """The promise in full; `clients` is empty where none was made.
 
     `epsilon` is what the victim's ledger says was spent, which is what this run claims; `promised` is its budget, None
-    where spending was counted and not limited. `limit_tpr` is the most that the claim allows at `limit_fpr`.
+    where spending was counted and not limited. `limit_tpr` is the most that the claim allows at `limit_fpr`. `guessing`
+    says in words what a guess about one triple is worth, once for all clients of which the same is true.
     """
 
     mechanism: str
@@ -82,6 +105,8 @@ class Claim:
     limit_fpr: float
     limit_tpr: float
     meaning: str
+    guessing: tuple[str, ...]
+    copies: tuple[HeldCopy, ...]
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     trusted: str
@@ -314,7 +339,8 @@ def json_schema() -> dict[str, Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 (only for whoever asks for the schema)
 
     schema = TypeAdapter(Document).json_schema(mode="serialization")
-    for definition in (schema, *schema["$defs"].values()):
+    for name, definition in {"Document": schema, **schema["$defs"]}.items():
+        definition["description"] = getdoc(globals()[name])  # older versions of pydantic leave it out
         definition["additionalProperties"] = False
         definition["required"] = list(definition["properties"])
     schema["properties"]["format"]["const"] = FORMAT

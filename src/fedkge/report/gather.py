@@ -33,7 +33,7 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
     ledger = open_ledger(run)
     audit = gather_audit(run)
     attacks = gather_attacks(run, audit)
-    claim = gather_claim(ledger, configuration)
+    claim = gather_claim(run, ledger, configuration)
     spending = gather_spending(ledger, configuration)
     utility = gather_utility(run, configuration, beside)
     return Document(

@@ -20,9 +20,10 @@ from fedkge.report.document import (
     Exposed,
     ExposedTriple,
 )
-from fedkge.report.reading import damaged, read_record
+from fedkge.report.reading import damaged
 from fedkge.report.verdict import judged
-from fedkge.report.wording import COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
+from fedkge.report.wording import COINS, COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
+from fedkge.result_files import read_attacks_file, read_audit_file, read_exposed_file
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
 AGAIN = "attack the run again (`fedkge attack`)"
@@ -31,7 +32,7 @@ CURVES = 5
 """Curves of the so many strongest attacks of a design are drawn."""
 NAMED = 100
 """So many exposed triples are listed, those that most attacks found first."""
-OF_REAL_TRIPLES = ("B", "D")
+OF_REAL_TRIPLES = ("B", "D", "R")
 """Designs whose members are real triples and whose non-members look like them."""
 
 Outcome = Mapping[str, Any]
@@ -39,7 +40,7 @@ Outcome = Mapping[str, Any]
 
 def gather_attacks(run: Path, audit: Audit) -> Attacks:
     """All attacks after their last round, with the audit's bound where it used the same attack."""
-    content = read_record(run / ATTACKS, AGAIN)
+    content = read_attacks_file(run / ATTACKS)
     if content is None:
         return Attacks(NOT_ATTACKED, LEVEL, (), (), (), ())
     try:
@@ -58,7 +59,7 @@ def gather_attacks(run: Path, audit: Audit) -> Attacks:
 
 def targets_seed(run: Path) -> int | None:
     """The seed by which the targets were drawn."""
-    content = read_record(run / ATTACKS, AGAIN)
+    content = read_attacks_file(run / ATTACKS)
     return None if content is None else content["plan"]["seed"]
 
 
@@ -75,7 +76,7 @@ def _row(group: Sequence[Outcome], audit: Audit) -> AttackRow:
     last, best = group[-1], max(group, key=lambda outcome: outcome["metrics"]["best_f1"]["value"])
     metrics, calibrated = last["metrics"], last["metrics"]["calibrated_f1"]
     labels = (last["attack"], f"{last['attack']} ({last['adversary']})")
-    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] == "C"]
+    bounds = [bound for bound in audit.findings if bound.attack in labels and last["design"] in COINS]
     return AttackRow(
         attack=last["attack"],
         adversary=last["adversary"],
@@ -124,7 +125,7 @@ def _series(group: Sequence[Outcome]) -> AttackSeries:
 
 def gather_audit(run: Path) -> Audit:
     """The audit's findings, all of them: the reader sees how often was looked."""
-    content = read_record(run / AUDIT, AUDIT_AGAIN)
+    content = read_audit_file(run / AUDIT)
     if content is None:
         return Audit(NOT_AUDITED, None, 0, 0, None, None, None, 0, (), None, None, "", "", ())
     try:
@@ -166,7 +167,7 @@ def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 def gather_exposed(run: Path, copy: Copy) -> Exposed:
     """How many real triples some attack found, and which: by name only for their owner."""
-    content = read_record(run / EXPOSED, AGAIN)
+    content = read_exposed_file(run / EXPOSED)
     if content is None:
         return Exposed(NOT_EXPOSED, 0.0, 0, 0, (), 0)
     try:

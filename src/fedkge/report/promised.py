@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.accounting.accountants import make_accountant
+from fedkge.accounting.ledger import FILTERED
+from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.promises import COPIED
 from fedkge.configuration import Configuration
-from fedkge.mechanisms.responses import flip_chance
+from fedkge.report.copies_held import gather_copies
 from fedkge.report.document import Claim, ClientClaim, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
@@ -48,7 +50,7 @@ def open_ledger(run: Path) -> Ledger | None:
     return Ledger.read(path)
 
 
-def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
+def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration) -> Claim:
     """The promise of the victim, which the attacks and the audit are about, and the spending of every client."""
     if ledger is None:
         return _no_claim(configuration)
@@ -70,6 +72,8 @@ def gather_claim(ledger: Ledger | None, configuration: Configuration) -> Claim:
         limit_fpr=LIMIT_FPR,
         limit_tpr=limit,
         meaning=_meaning(name, limit) if proved else "",
+        guessing=tuple(_guessing(clients)),
+        copies=gather_copies(run, ledger.promises),
         facts=_facts(promise),
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
@@ -92,6 +96,8 @@ def _no_claim(configuration: Configuration) -> Claim:
         limit_fpr=LIMIT_FPR,
         limit_tpr=1.0,
         meaning="",
+        guessing=(),
+        copies=(),
         facts=(),
         warnings=(),
         trusted=trusted(configuration, promised=False),
@@ -103,7 +109,20 @@ def _no_claim(configuration: Configuration) -> Claim:
 def _client(ledger: Ledger, name: str) -> ClientClaim:
     promise, spent = ledger.promises[name], ledger.spent(name)
     within = math.isfinite(spent) and (promise.epsilon is None or spent <= promise.epsilon * (1 + 1e-9))
-    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within)
+    guess = None
+    if make_accountant(promise.accountant).sound:
+        guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=bool(promise.facts.get(FILTERED)))
+    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within, guess)
+
+
+def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
+    """What a guess is worth, once for all clients of which the same is true."""
+    alike: dict[str, list[str]] = {}
+    for client in clients:
+        if client.guess:
+            alike.setdefault(client.guess.words, []).append(client.client)
+    for words, names in alike.items():
+        yield f"{', '.join(names)}: {words}"
 
 
 def _meaning(client: str, limit: float) -> str:
@@ -149,13 +168,14 @@ def _plain(value: Any) -> str:
 
 
 def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterator[str]:
-    """What a reader must know of noisy copies; clients with few triples may have other answers than the rest."""
-    answers = {promise.facts[COPIED]["epsilon"] for promise in promises if COPIED in promise.facts}
-    if not answers:
+    """What a reader must know of noisy copies."""
+    if not any(COPIED in promise.facts for promise in promises):
         return
-    chance = f"{'up to ' if len(answers) > 1 else ''}{100 * (1 - flip_chance(max(answers))):.4g} %"
-    yield f"A noisy copy asks about likely triples, and each answer is right with a chance of {chance}."
-    if configuration.canary_source != "likely":
+    yield (
+        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
+        "triple is worth, and how much of each graph the copies hold."
+    )
+    if configuration.canary_source not in ("likely", "real"):
         yield (
             "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
             "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."

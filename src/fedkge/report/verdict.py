@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,37 +17,42 @@ REAL = "B"
 """The design nearest to what an attacker of real data wants; it does not count, see `wording.DESIGNS`."""
 
 
-def corrected_low(auc: Estimate, members: int, non_members: int, level: float, tests: int) -> float:
+def corrected_low(auc: Estimate, level: float, tests: int) -> float:
     """The lower end of an AUC's interval when `tests` intervals must hold together (Bonferroni).
 
     DeLong's interval is stretched by the ratio of the normal quantiles. An AUC of exactly 1 has DeLong variance 0; its
-    interval is the exact one of `audit.metrics.auc`, at the corrected level.
+    interval is the exact one of `audit.metrics.auc` (the n-th root of alpha / 2), at the corrected level.
 
     >>> auc = Estimate(0.60, 0.55, 0.65)
-    >>> round(corrected_low(auc, 500, 500, 0.95, 1), 3), round(corrected_low(auc, 500, 500, 0.95, 20), 3)
+    >>> round(corrected_low(auc, 0.95, 1), 3), round(corrected_low(auc, 0.95, 20), 3)
     (0.55, 0.523)
-    >>> round(corrected_low(Estimate(1.0, 0.993, 1.0), 500, 500, 0.95, 20), 3)
+    >>> round(corrected_low(Estimate(1.0, 0.993, 1.0), 0.95, 20), 3)
     0.987
     """
     alpha = (1.0 - level) / tests
     if auc.value == 1.0:
-        return float((alpha / 2.0) ** (1.0 / min(members, non_members)))
+        return float(auc.low ** (math.log(alpha / 2.0) / math.log((1.0 - level) / 2.0)))
     stretched = float(special.ndtri(1.0 - alpha / 2.0) / special.ndtri((1.0 + level) / 2.0))
     return max(0.0, auc.value - stretched * (auc.value - auc.low))
 
 
 def judged(rows: Sequence[AttackRow], designs: Sequence[DesignFacts], level: float) -> tuple[AttackRow, ...]:
     """The rows with `corrected_low` and `leaks`, where their design counts."""
-    strict = {design.design: design for design in designs if design.strict}
+    strict = {design.design for design in designs if design.strict}
     tests = sum(row.design in strict for row in rows)
     done = []
     for row in rows:
-        if (design := strict.get(row.design)) is None:
+        if row.design not in strict:
             done.append(row)
             continue
-        low = corrected_low(row.auc, design.members, design.non_members, level, tests)
-        done.append(replace(row, corrected_low=low, leaks=low > CHANCE))
+        low, turned = (corrected_low(auc, level, tests) for auc in (row.auc, _turned(row.auc)))
+        done.append(replace(row, corrected_low=low, leaks=max(low, turned) > CHANCE))
     return tuple(done)
+
+
+def _turned(auc: Estimate) -> Estimate:
+    """The same attack with its sign turned round."""
+    return Estimate(1.0 - auc.value, 1.0 - auc.high, 1.0 - auc.low)
 
 
 def strongest(rows: Sequence[AttackRow]) -> AttackRow | None:
@@ -71,8 +77,9 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         assert best is not None  # noqa: S101 (found is not empty)
         kind = "leakage found"
         sentence = (
-            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on canaries do better than chance, "
-            f"and the strongest tells an inserted triple from another in {percent(best.auc.value)} of all pairs."
+            f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on triples that a coin chose differ "
+            "from chance, and the strongest tells a triple in the data from one that is not in "
+            f"{percent(max(best.auc.value, 1.0 - best.auc.value))} of all pairs."
         )
     elif bound is not None and bound.epsilon > 0:
         kind = "leakage found"
@@ -99,7 +106,7 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
 
 
 def _nothing(tests: int, audited: bool) -> str:
-    parts = [f"none of {count(tests)} does better than chance"] if tests else []
+    parts = [f"none of {count(tests)} differs from chance"] if tests else []
     parts += ["the audit's bound is 0"] if audited else []
     return ", and ".join(parts) + "; that is no proof that there is none"
 
@@ -143,9 +150,11 @@ def _against_claim(claimed: float, bound: float, ceiling: float) -> str:
 
 def _rule(tests: int, level: float) -> str:
     return (
-        "An attack counts as leakage when the lower end of its AUC's confidence interval, after the last round, lies "
-        f"above chance. The interval is widened for the number of attacks ({count(tests)} here, Bonferroni), so that "
-        f"all of them together raise a false alarm in at most {percent(1 - level)} of runs without leakage. Only "
-        "canaries (design C) are counted: there nothing but chance decided who is a member. On real triples an attack "
-        "may also do well for other reasons. An audit counts when its bound is above 0."
+        "An attack counts as leakage when its AUC's confidence interval, after the last round, does not hold chance; "
+        "an attacker can turn the sign round. The interval is widened for the number of attacks "
+        f"({count(tests)} here, Bonferroni), so that all of them together raise a false alarm in at most "
+        f"{percent(1 - level)} of runs without leakage. Only "
+        "triples that a coin chose are counted, random ones (design C) or real ones (design R): there nothing but "
+        "chance decided who is a member. On other real triples an attack may also do well for other reasons. An audit "
+        "counts when its bound is above 0."
     )

@@ -12,6 +12,7 @@ NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples 
 
 PLAUSIBLE = "a model that merely knows what is plausible separates the two."
 DESIGNS: dict[str, tuple[str, str, str]] = {
+    "R": ("real triples that a coin left in the data", "real triples that a coin took out before training", ""),
     "C": ("random triples that were inserted (canaries)", "random triples that were not", ""),
     "B": (
         "real training triples",
@@ -25,7 +26,9 @@ DESIGNS: dict[str, tuple[str, str, str]] = {
 """Of each design: members, non-members, and why it does not count for the verdict (blank: it counts)."""
 
 COUNTED = "Only chance decided who is a member."
-DRAWN = ("C", "B")
+COINS = ("C", "R")
+"""Designs in which a coin decided who is a member."""
+DRAWN = (*COINS, "B")
 """Designs whose curves are drawn."""
 
 RELEASED = {
@@ -56,8 +59,8 @@ LIMITS = (
     "The best F1 and the best round are chosen with the answers at hand, as the paper does. No attacker has them.",
     "An attack that is sure about a few triples and ignorant about the rest can hide behind an AUC near chance. Look "
     "at the left end of the ROC curve, and at the audit.",
-    "An AUC well below chance is not counted as leakage, though an attacker who knew that the sign had turned could "
-    "use it.",
+    "An AUC below chance counts as leakage too: an attacker who learns the sign elsewhere, as the shadow attack does, "
+    "can use it.",
     "The audit's bound is what was shown, its ceiling what that number of guesses could show at most. A bound below "
     "the claim confirms nothing.",
     "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
@@ -73,10 +76,16 @@ NOT_ASKED = (
     "A canary is a random triple, and a noisy copy asks for likely ones: it shows less than an ordinary triple gives "
     "away. Read design B beside."
 )
+ORDINARY = (
+    "The attacked triples are real ones (design R). The shadow attack knows every triple but their coins: the worst "
+    "case, not a likely one."
+)
 
 
 def limits(configuration: Configuration) -> tuple[str, ...]:
     """How far the page's numbers go."""
+    if configuration.canary_source == "real":
+        return (ORDINARY, *LIMITS)
     if not configuration.copy_share:
         return (STANDS_OUT, *LIMITS)
     return LIMITS if configuration.canary_source == "likely" else (NOT_ASKED, *LIMITS)

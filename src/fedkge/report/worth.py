@@ -10,12 +10,9 @@ from fedkge.configuration import Configuration
 from fedkge.federation.run import RunDirectory
 from fedkge.report.document import Utility, UtilityRow
 from fedkge.report.numbers import share, signed
-from fedkge.report.reading import damaged
 from fedkge.report.wording import NOT_RANKED
 
-METRICS = "metrics.jsonl"
 PRIVATE_CONTROL = "popularity, epsilon 1"
-AGAIN = "finish the run (`fedkge resume`)"
 
 Record = Mapping[str, Any]
 
@@ -25,13 +22,10 @@ def gather_utility(run: Path, configuration: Configuration, beside: Sequence[Pat
     record = _test_record(run)
     if record is None:
         return Utility(NOT_RANKED, None, (), None, "")
-    try:
-        rows = [_row(_label(configuration), "run", record, _triples(record))]
-        if len(record["clients"]) > 1:
-            rows += [_row(name, "client", part, part["triples"]) for name, part in record["clients"].items()]
-        rows += _controls(record)
-    except (KeyError, TypeError) as error:
-        raise damaged(run / METRICS, error, AGAIN) from error
+    rows = [_row(_label(configuration), "run", record, _triples(record))]
+    if len(record["clients"]) > 1:
+        rows += [_row(name, "client", part, part["triples"]) for name, part in record["clients"].items()]
+    rows += _controls(record)
     rows += [row for path in beside for row in _beside(path, configuration)]
     control = next((row for row in rows if row.name == PRIVATE_CONTROL), None)
     gain = None if control is None else rows[0].both - control.both
@@ -40,7 +34,7 @@ def gather_utility(run: Path, configuration: Configuration, beside: Sequence[Pat
 
 def _test_record(run: Path) -> Record | None:
     records = RunDirectory(run).read_metrics()
-    return records[-1] if records and records[-1].get("split") == "test" else None
+    return records[-1] if records and records[-1]["split"] == "test" else None
 
 
 def _triples(record: Record) -> int:

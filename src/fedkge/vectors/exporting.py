@@ -6,14 +6,17 @@ in a second file), and a folder for PyKEEN (id maps and arrays in PyKEEN's layou
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from fedkge.errors import ConfigurationError, DataError
@@ -23,6 +26,7 @@ from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
+from fedkge.private_files import FOLDER_MODE, make_private, new_file
 from fedkge.registry import look_up
 from fedkge.vectors.reading import KINDS, SINGULAR, relations_beside
 
@@ -51,11 +55,13 @@ def export_vectors(run: Run, path: Path, format: str = "safetensors", client: st
             f"the clients of this run share no vectors (strategy {run.configuration.strategy}): "
             f"choose one with --client: {', '.join(run.clients)}"
         )
+    embedding = run.embedding(client or "")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(named, path, run.embedding(client or ""))
-    except OSError as error:
-        raise DataError(f"{path}: could not be written ({error.strerror or error}); choose another --out") from error
+        make_private(path.parent)
+        write(named, path, embedding)
+    except (OSError, ValueError, SafetensorError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DataError(f"{path}: could not be written ({said}); choose another --out") from error
     left_out = tuple(kind for kind in KINDS if kind not in named)
     return Exported(path, {kind: len(names) for kind, (names, _) in named.items()}, left_out)
 
@@ -84,13 +90,30 @@ def _agreed(run: Run) -> Named:
     return named
 
 
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Where to write a file that replaces `path` when it is whole; nothing is left of it when writing fails."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    beside = path.with_name(path.name + ".partial")
+    try:
+        new_file(beside)
+        yield beside
+        beside.replace(path)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
 def _write_safetensors(named: Named, path: Path, _: Embedding) -> None:
     metadata: dict[str, str] = {
         kind: json.dumps(list(names), ensure_ascii=False) for kind, (names, _table) in named.items()
     }
     if sum(len(text.encode()) for text in metadata.values()) > LARGEST_METADATA:
         raise ConfigurationError("these names are too long for a safetensors header: choose --format parquet")
-    save_file({kind: np.ascontiguousarray(table) for kind, (_, table) in named.items()}, path, metadata=metadata)
+    tables: dict[str, Table] = {kind: np.ascontiguousarray(table) for kind, (_, table) in named.items()}
+    with _whole(path) as beside:
+        save_file(tables, beside, metadata=metadata)
 
 
 def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
@@ -98,7 +121,7 @@ def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema = pa.schema([("kind", pa.string()), ("name", pa.string()), ("vector", pa.list_(pa.float32()))])
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with _whole(path) as beside, pq.ParquetWriter(beside, schema, compression="zstd") as writer:
         for kind, (names, table) in named.items():
             offsets = np.arange(len(names) + 1, dtype=np.int64) * table.shape[1]
             flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
@@ -110,7 +133,7 @@ def _write_parquet(named: Named, path: Path, _: Embedding) -> None:
 def _write_word2vec(named: Named, path: Path, _: Embedding) -> None:
     for kind, (names, table) in named.items():
         target = path if kind == "entities" or "entities" not in named else relations_beside(path)
-        with target.open("w", encoding="utf-8", newline="\n") as file:
+        with _whole(target) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             file.write(f"{len(names)} {table.shape[1]}\n")
             for name, row in zip(names, table.astype(np.float32), strict=True):
                 file.write(f"{_one_word(name)} {' '.join(map(str, row.tolist()))}\n")
@@ -122,8 +145,10 @@ def _one_word(name: str) -> str:
 
 
 def _write_pykeen(named: Named, path: Path, embedding: Embedding) -> None:
-    path.mkdir(exist_ok=True)
+    path.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for kind, (names, table) in named.items():
+        new_file(path / f"{kind}.npy")
+        new_file(path / f"{SINGULAR[kind]}_to_id.tsv")
         np.save(path / f"{kind}.npy", _pykeen_layout(kind, table, embedding), allow_pickle=False)
         with (path / f"{SINGULAR[kind]}_to_id.tsv").open("w", encoding="utf-8", newline="\n") as file:
             file.write("id\tlabel\n")

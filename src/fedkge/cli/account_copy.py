@@ -1,0 +1,80 @@
+"""`fedkge account --mechanism copy`: what a guess about one triple is worth under a noisy copy, before one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fedkge.accounting.posterior import guess_worth, percent
+from fedkge.cli.tables import grid, print_json, stdout
+from fedkge.defences import FEW_TRIPLES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fedkge.accounting.posterior import GuessWorth
+    from fedkge.federation.defence import Defence
+
+FEW, MANY = f"a client with fewer than {FEW_TRIPLES:g} triples per entity", "a client"
+
+
+def account_copy(epsilon: float, delta: float, as_json: bool) -> None:
+    """Print the shares of epsilon that a copy takes, and what a guess is worth under it."""
+    found = {name: (plan, _worth(plan)) for name, plan in _plans(epsilon, delta).items()}
+    if as_json:
+        print_json({"mechanism": "copy", "epsilon": epsilon, "delta": delta, "clients": _records(found)})
+        return
+    for name, (plan, worth) in found.items():
+        words = worth.words if worth else "Nothing is guaranteed."
+        line = f"{name[0].upper()}{name[1:]}, epsilon {epsilon:g} at delta {delta:g}: {_shares(plan)} {words}"
+        stdout().print(line, markup=False, soft_wrap=True)
+
+
+def worth_table(worths: Mapping[str, GuessWorth]) -> RenderableType:
+    """What a guess about one triple of each client is worth; a dash where a client has no copy."""
+    rows = [
+        (
+            client,
+            *(_cell(chance) for chance in (each.typical, each.unasked, each.counts_agree, each.answer, each.worst)),
+        )
+        for client, each in worths.items()
+    ]
+    header = ("client", "right guesses", "if not asked", "counts agree", "one answer", "never surer than")
+    return grid("A guess about one triple, at even odds, by somebody who knows all others", header, rows)
+
+
+def _cell(chance: float | None) -> str:
+    return "-" if chance is None else percent(chance)
+
+
+def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
+    """A copy's plan for this budget, by public numbers; where triples are few it may have other shares."""
+    from fedkge.configuration import parse  # noqa: PLC0415 (slow to import)
+    from fedkge.federation.defence import Defence  # noqa: PLC0415
+
+    options = parse({"defence": "recommended", "epsilon": epsilon, "delta": delta})
+    many, few = (Defence(options, triples=1000, entities=entities, noise=1.0) for entities in (1, 1000))
+    return {MANY: many} if many.copy == few.copy else {MANY: many, FEW: few}
+
+
+def _worth(plan: Defence) -> GuessWorth | None:
+    return guess_worth(plan.charges(1.0, first=True), plan.options.epsilon or 0.0, plan.options.delta)
+
+
+def _shares(plan: Defence) -> str:
+    copy = plan.copy
+    if copy is None:
+        return ""
+    return f"counts get {2 / copy.profile_scale:.4g} of it, each answer {copy.epsilon:.4g}."
+
+
+def _records(found: Mapping[str, tuple[Defence, GuessWorth | None]]) -> list[dict[str, object]]:
+    return [
+        {
+            "client": name,
+            "count_scale": plan.copy.profile_scale if plan.copy else None,
+            "answer_epsilon": plan.copy.epsilon if plan.copy else None,
+            "guess": worth.record() if worth else None,
+        }
+        for name, (plan, worth) in found.items()
+    ]

@@ -1,0 +1,49 @@
+"""Files and folders that only their owner can read, from the moment they exist.
+
+A run directory holds names, triples' traces, the ledger and keys. A mode is given when a file or folder is made, never
+changed afterwards: in between, another user of the machine could open it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+UMASK = 0o077
+"""For programs that make files in ways of their own: whatever they ask for, others get nothing."""
+
+
+def new_file(path: Path) -> None:
+    """Make an empty file that only its owner can read, in place of one that is there.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     new_file(Path(folder, "a")); oct(Path(folder, "a").stat().st_mode & 0o777)
+    '0o600'
+    """
+    path.unlink(missing_ok=True)
+    path.touch(mode=FILE_MODE, exist_ok=False)
+
+
+def make_private(folder: Path) -> list[Path]:
+    """Make a folder and its missing parents, for their owner only; returns those that were made, outermost first.
+
+    A folder that is there already stays as it is.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as outer:
+    ...     [oct(made.stat().st_mode & 0o777) for made in make_private(Path(outer, "a", "b"))]
+    ['0o700', '0o700']
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    if not missing:
+        folder.mkdir(exist_ok=True)  # a file of that name is an error
+    return missing[::-1]
+
+
+def open_private(path: str | Path, flags: int) -> int:
+    """An `opener` for the built-in `open`: a file that it makes is for its owner only."""
+    return os.open(path, flags, FILE_MODE)

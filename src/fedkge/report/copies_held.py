@@ -1,0 +1,35 @@
+"""How much of each client's graph its noisy copy holds: from the checkpoints' released values and public numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedkge.accounting.promises import COPIED
+from fedkge.copies import NoisyCopy
+from fedkge.copies.holding import holding_of
+from fedkge.federation.run import RunDirectory
+from fedkge.federation.state_file import saved_release
+from fedkge.report.document import HeldCopy
+
+if TYPE_CHECKING:
+    from fedkge.accounting.promises import Promise
+
+
+def gather_copies(run: Path, promises: Mapping[str, Promise]) -> tuple[HeldCopy, ...]:
+    """One entry for each client whose copy is drawn and whose checkpoint is here.
+
+    Guarantee: post-processing. It reads what the copy released and the public number of triples in the promise, never
+    a client's triples, so it is the same for neighbouring graphs with the same releases.
+    """
+    return tuple(_held(run, promises))
+
+
+def _held(run: Path, promises: Mapping[str, Promise]) -> Iterator[HeldCopy]:
+    for client, promise in promises.items():
+        path = RunDirectory(run).checkpoints / f"{client}.safetensors"
+        copy = saved_release(path) if COPIED in promise.facts and path.exists() else None
+        if isinstance(copy, NoisyCopy):
+            found = holding_of(copy, int(promise.facts["triples"]))
+            yield HeldCopy(client, found.believed, found.true, found.precision, found.share, found.words)
