@@ -26,8 +26,11 @@ def check(
 ) -> None:
     """Say what this site would promise and send: read its files, judge the terms, calibrate the noise, send nothing.
 
+    For this site only: what it prints is computed from the exact triples. Nothing is drawn and nothing is charged.
+
     Terms that the site refuses are an error (exit code 11) that says what the site allows.
     """
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (slow to import)
     from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415 (slow to import)
     from fedkge.deploy.policy import proposal  # noqa: PLC0415
     from fedkge.deploy.preview import preview  # noqa: PLC0415
@@ -45,6 +48,7 @@ def check(
         *([("a guess is worth", found.worth.words)] if found.worth else []),
         *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
+        ("names come", found.names_follow),
         ("entity names", found.entities.summary),
         ("relation names", found.relations.summary),
         ("key and rules", f"{found.fingerprint}: the same at all sites"),
@@ -54,6 +58,8 @@ def check(
     if names:
         for after, before in found.entities.collisions.items():
             stdout().print(f"{printable(after)}: {', '.join(map(printable, before))}", markup=False, soft_wrap=True)
+    if warning := large_epsilon(found.configuration.epsilon):
+        say(f"WARNING: {warning}")
     if found.promise is None:
         say("WARNING: without a defence every row shows what this site's triples taught it.")
 
@@ -81,6 +87,8 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
         "guess": found.worth.record() if found.worth else None,
         "holds": found.holds,
         "leaves": found.told,
+        "names_come": found.names_follow,
+        "sole_mentions": found.sole_mentions,
         "fingerprint": found.fingerprint,
         "names": {
             kind: {"names": report.names, "changed": report.changed, "collisions": len(report.collisions)}

@@ -43,7 +43,7 @@ def own_workspace(kit: Path, run: Path, site: str) -> Path:
         make_folder(workspace / name)
     for name, content in papers.items():
         write_atomically(workspace / "startup" / name, content)
-    write_atomically(workspace / "startup" / PUBLIC_FILE, public_text(public).encode())
+    write_atomically(workspace / "startup" / PUBLIC_FILE, public_text(public).encode("ascii"))
     write_atomically(workspace / "startup" / "fed_client.json", json.dumps(_client(address, site)).encode())
     write_local(workspace / "local", site_resources(), site_permissions())
     write_atomically(workspace / "local" / "log_config.json", _logging().encode())

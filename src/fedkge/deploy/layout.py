@@ -22,7 +22,7 @@ FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "conso
 FEWEST_SITES = 2
 """Rows that one site alone owns stay at home, so a single site would share nothing."""
 
-BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "delta": 1e-5}
+BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def lay_out(
     for number, name in enumerate(names):
         files[name] = settings.kits / name / SITE
         more = {"number": number, **(site or {})}
+        entities = str(more.pop("entities", "from-triples"))
         content = site_text(
             name,
             settings.name,
@@ -93,6 +94,7 @@ def lay_out(
             graph=str(Path("..", "..", SHARDS, name)),
             key=str(Path("..", "..", KEY)),
             owners=owners,
+            entities=entities,
             more=more,
         )
         write_atomically(files[name], content.encode())
