@@ -1,7 +1,7 @@
 # Every target that a person calls carries a `##` comment; `make help` lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest lint types docs bench bench-check lock clean
+.PHONY: help demo test test-slow test-lowest fuzz lint types docs bench bench-check lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -50,6 +50,9 @@ test-slow: .venv/.dev ## Run the statistical and long tests
 test-lowest: .venv-lowest/.lowest ## Run the tests with the lowest versions that pyproject.toml allows
 	.venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
+fuzz: .venv/.fuzz ## Fuzz the wire and every reader with atheris, SECONDS (60) for each of TARGETS (all)
+	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) $(TARGETS)
+
 lint: .venv/.dev ## Check style and formatting with ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -75,11 +78,13 @@ lock: ## Write requirements/*.txt again with the newest versions that fit (UPGRA
 	$(call lock,demo,demo,--constraints requirements/dev.txt)
 	$(call lock,bench,bench)
 	$(call lock,lowest,dev,--resolution lowest-direct)
+	echo 'atheris==3.0.0' | .venv-lock/bin/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --output-file requirements/fuzz.txt -
 	rm -rf .venv-lock
 
 clean: ## Remove the environments and everything that was built
-	rm -rf .venv .venv-bench .venv-lock .venv-lowest build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find $(wildcard src tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .venv-bench .venv-lock .venv-lowest .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find $(wildcard src tests benchmarks fuzz) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.demo: pyproject.toml requirements/demo.txt
 	$(call environment,.venv)
@@ -99,6 +104,12 @@ clean: ## Remove the environments and everything that was built
 
 # PyTorch has a CPU build here and a GPU build there, so its version is fixed and its bytes are not.
 .venv-bench/.bench: pyproject.toml requirements/bench.txt
+
+.venv/.fuzz: .venv/.dev
+	$(call install,.venv,fuzz)
+	@touch $@
+
+.venv-bench/.bench: pyproject.toml $(LOCK)
 	$(call environment,.venv-bench)
 	$(call install,.venv-bench,bench)
 	.venv-bench/bin/python -m pip install $(PIP) --quiet $(TORCH)

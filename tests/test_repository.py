@@ -83,7 +83,7 @@ def test_module_has_a_room_and_no_pickle(path: Path) -> None:
     assert not imported & {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve"}
 
 
-@pytest.mark.parametrize("name", ["demo", "dev", "bench", "lowest"])
+@pytest.mark.parametrize("name", ["demo", "dev", "bench", "lowest", "fuzz"])
 def test_a_lock_holds_exact_versions_with_their_hashes(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     entries = text.replace(" \\\n", " ").splitlines()

@@ -15,7 +15,16 @@ import pytest
 from fedkge.attacks.experiment import AttackPlan, run_attacks
 from fedkge.attacks.exposed import EXPOSED
 from fedkge.attacks.shadow_attack import SHADOWS, attack_by_shadows
-from fedkge.attacks.shadow_features import COPY, MEASURES, MODEL, SEEN_BY, UPLOADS, measure, variants_of
+from fedkge.attacks.shadow_features import (
+    COPY,
+    MEASURES,
+    MODEL,
+    SEEN_BY,
+    UPLOADS,
+    measure,
+    unexplained_counts,
+    variants_of,
+)
 from fedkge.attacks.shadows import FOLDER, ShadowPlan
 from fedkge.attacks.targets import Targets
 from fedkge.audit.metrics import auc
@@ -27,6 +36,9 @@ from fedkge.errors import ConfigurationError
 from fedkge.federation.run import Run
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.mechanisms.noise import NoiseSource
+from fedkge.prior import ReleasedCounts
+from fedkge.prior.released import CountPlan
 from fedkge.runs import start
 from tests.attacks.test_recorded import TINY
 
@@ -107,6 +119,28 @@ def test_no_coin_is_read(which: str, request: pytest.FixtureRequest) -> None:
     for name, features in one.items():
         assert features.shape[0] == len(targets)
         np.testing.assert_array_equal(features, two[name])
+
+
+def test_what_is_known_beforehand_holds_no_target(defended: Run) -> None:
+    """Otherwise a member would explain its own counts, and help to estimate its own relation."""
+    targets = canaries_of(defended)
+    known, candidates = ({tuple(row) for row in part.tolist()} for part in auditors_triples(defended, targets))
+    before = {tuple(row) for row in TWO[0].train.tolist()}
+    assert len(candidates) == len(targets)
+    assert known == before - candidates
+
+
+def test_counts_say_more_where_one_target_has_a_cell_for_itself() -> None:
+    """Without noise: in moves a cell up by one half, out down; with four targets in a cell it is less, and shared."""
+    triples = np.array([[0, 0, 5], [1, 0, 6], [2, 1, 7], [3, 1, 7], [4, 1, 7], [8, 1, 7]], np.int32)
+    inside, known = triples[[0, 2, 3]], np.array([[9, 0, 5], [9, 1, 7]], np.int32)
+    plan = CountPlan(profile_scale=0.1, typed_scale=0.1, types=1)
+    counts = ReleasedCounts.draw(np.concatenate([inside, known]), 10, 2, plan, NoiseSource.research(1))
+    tails, heads = unexplained_counts(counts, known, triples).T
+    np.testing.assert_allclose(tails, [0.5, -0.5, 0.0, 0.0, 0.0, 0.0], atol=0.01)
+    np.testing.assert_allclose(heads, [0.5, -0.5, 0.5, 0.5, -0.5, -0.5], atol=0.01)
+    more = ReleasedCounts.draw(np.concatenate([triples[:3], known]), 10, 2, plan, NoiseSource.research(1))
+    np.testing.assert_allclose(unexplained_counts(more, known, triples)[2:, 0], -1 / (1 + 3 / 4), atol=0.01)
 
 
 def features_of(run: Run, variant: str, known_of: Run) -> np.ndarray:

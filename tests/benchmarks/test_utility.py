@@ -78,6 +78,34 @@ def test_the_page_has_every_number_and_a_dash_for_what_is_missing(tmp_path: Path
     assert (tmp_path / "frontier.svg").read_text().count("here, transe") >= 1
 
 
+def test_the_page_has_shadow_attacks_by_budget(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for row, epsilon, seed, area in (
+        ("none", 0.0, 1, 0.95),
+        ("recommended", 8.0, 1, 0.8),
+        ("recommended", 8.0, 2, 0.9),
+    ):
+        auc, tpr = {"value": area, "low": area - 0.02, "high": area + 0.02}, {"0.01": area / 2}
+        names = ("shadow-uploads", "shadow-model", *(("shadow-copy",) if epsilon else ()), "cip-published")
+        outcomes = [{"attack": name, "adversary": "server", "design": "R", "auc": auc, "tpr": tpr} for name in names]
+        outcomes[-1] = {**outcomes[-1], "auc": {**auc, "value": 0.02}}  # as good as .98 for who turns it round
+        more = {"canaries": "real", "outcomes": outcomes, "audit": {"bound": 4.0 + seed}}
+        store.add("here", record(row, epsilon, seed, 0.3, **more))
+    write_page(store, "frontier")
+    text = (tmp_path / "README.md").read_text()
+    assert "## Attacks" not in text
+    areas = ".950 (.930 to .970); .475"
+    none = f"| here, transe, `none` | – | 1 | {areas} | {areas} | – | cip-published .020 | 5.0 | .300 |"  # noqa: RUF001
+    assert none in text
+    assert "| here, transe, `recommended` | 8 | 2 | .850 (.780 to .920); .425 |" in text
+
+
+def test_real_targets_are_fewer_on_small_graphs() -> None:
+    for data, count in (("codex-s", 3000), ("demo", 1000)):
+        options = Cell(data, "transe", "none", 0.0, 11, "real").configuration()
+        assert (options.canaries, options.canary_source, options.canary_coins) == (count, "real", "seeded")
+
+
 def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     graph = synthetic_graph(entities=60, relations=4, triples=600, seed=1)
     folder = tmp_path / "graph"

@@ -70,6 +70,7 @@ def wired(tmp_path: Path, **more: Any) -> Iterator[Wire]:
                 "name": name,
                 "federation": "study",
                 "graph": f"{name}.tsv",
+                "entities": "from-triples",
                 "run": f"run-{name}",
                 "seed": 7,
             }
@@ -301,8 +302,10 @@ class TestJointly:
             return replace(reply, **{part: wrong[part]}) if isinstance(reply, Aligned) and reply.points else reply
 
         ring.change = change
-        with pytest.raises(FedkgeError, match=r"the joint alignment stopped at"):
+        with pytest.raises(FedkgeError, match=r"the joint alignment stopped at") as stopped:
             run(ring, tmp_path)
+        if part in ("raised_by", "origin"):  # the server sees these itself, the rest only the next site can
+            assert "stopped at a-mallory" in str(stopped.value)
 
     def test_a_site_raises_no_more_names_than_it_wants(self, tmp_path: Path) -> None:
         pytest.importorskip("nacl")

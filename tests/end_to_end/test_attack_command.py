@@ -158,7 +158,7 @@ def test_lira_alone_prints_the_design_that_it_works_on(run: Path) -> None:
     [
         (("--attack", "si-centers"), 4, "unknown attack 'si-centers': did you mean si-centres"),
         (("--attack", "lirra"), 4, "lira"),
-        (("--targets", "A,Q"), 4, "--targets: expected some of A,B,C,D, got 'A,Q'"),
+        (("--targets", "A,Q"), 4, "--targets: expected some of A,B,C,D,R, got 'A,Q'"),
         (("--targets", ""), 4, "--targets: expected some of A,B,C,D"),
         (("--targets", "A", "--targets-count", 100_000), 3, "ask for a smaller --targets-count"),
         (("--auxiliary", 0), 4, "set --auxiliary to at least 1"),
@@ -210,3 +210,31 @@ def test_help_teaches() -> None:
     ):
         assert text in words
     assert "attack" in fedkge("--help").out
+
+
+def test_real_triples_and_their_shadows(graph: Path, run: Path, tmp_path: Path) -> None:
+    options = ("--canaries", 200, "--canary-source", "real", "--record", "all", "--epsilon", 8)
+    real = train(graph, tmp_path / "real", *options)
+    outcome = fedkge("attack", real, "--attack", "shadow", "--attack", "si-centres", "--json")
+    assert outcome.code == 0, outcome.err
+    found = {(line["attack"], line["adversary"]) for line in outcome.lines if line["design"] == "R"}
+    variants = {("shadow-uploads", "server"), ("shadow-model", "recipient"), ("shadow-copy", "auditor")}
+    assert found == {*variants, ("si-centres", "server")}
+    assert {line["design"] for line in outcome.lines} == set("ABDR")
+    assert len(list((real / "shadows").iterdir())) == 2
+    shown = fedkge("attack", real, "--attack", "shadow", "--targets", "C,R")
+    assert shown.code == 0, shown.err
+    assert "Design C is left out: this run's canaries are design R." in shown.err
+    assert "Design R: real triples that a coin left in against real triples" in " ".join(shown.out.split())
+    for options, words in (
+        ((run, "--attack", "shadow", "--targets", "B"), "--canary-source real"),
+        ((run, "--attack", "shadow", "--targets", "R"), "design R needs real triples"),
+        (
+            (real, "--attack", "shadow", "--targets", "R", "--shadows", 3),
+            "expected an even number of shadow federations",
+        ),
+        ((real, "--targets", "Q"), "expected some of A,B,C,D,R"),
+    ):
+        refused = fedkge("attack", *options)
+        assert refused.code == 4
+        assert words in " ".join(refused.err.split())

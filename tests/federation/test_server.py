@@ -293,3 +293,10 @@ def test_metrics_are_weighted_by_ranked_triples(shards):
     total = sum(score.triples for score in scores.values())
     assert mean[key] == pytest.approx(sum(s.metrics[key] * s.triples for s in scores.values()) / total)
     assert weighted_mean({}) == {}
+
+
+def test_a_client_with_other_metrics_is_named(shards, monkeypatch):
+    server, _, clients = federation(shards)
+    monkeypatch.setattr(clients["client-0"], "_evaluate", lambda _: Scores(10**12, {"mine": 1.0}))
+    with pytest.raises(RunError, match="client-0 could not evaluate: expected"):
+        server.evaluate("valid")

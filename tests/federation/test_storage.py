@@ -15,7 +15,14 @@ from safetensors.numpy import load
 
 from fedkge.errors import RunError
 from fedkge.federation.run import RunDirectory, escape, unescape
-from fedkge.federation.storage import load_tensors, make_folder, save_tensors, write_atomically
+from fedkge.federation.storage import (
+    StorageError,
+    load_tensors,
+    make_folder,
+    save_tensors,
+    write_atomically,
+    write_tensors_beside,
+)
 from fedkge.graph import Vocabulary
 
 ANY_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
@@ -91,6 +98,16 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch,
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
+
+
+def test_tensors_whose_name_cannot_be_synced_leave_no_litter(tmp_path, monkeypatch):
+    def fail(_folder):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("fedkge.federation.storage.sync_folder", fail)
+    with pytest.raises(StorageError, match="could not be written"):
+        write_tensors_beside(tmp_path / "a", {"x": np.zeros(2)}, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def full_disk(monkeypatch, call):

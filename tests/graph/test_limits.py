@@ -39,18 +39,12 @@ def compressed(path: Path, content: bytes, times: int) -> Path:
     return path
 
 
-def old_line_blocks(content: bytes, block_bytes: int) -> Iterator[LineBlock]:
+def plain_line_blocks(content: bytes, block_bytes: int) -> Iterator[LineBlock]:
     """The plain twin: everything that is held is looked at again with each chunk."""
-    content = content.removeprefix(b"\xef\xbb\xbf") if content.startswith(b"\xef\xbb\xbf") else content
-    first_line, rest, chunks = (
-        1,
-        b"",
-        [content[:3], *(content[i : i + block_bytes] for i in range(3, len(content), block_bytes))],
-    )
-    for number, chunk in enumerate(chunks):
+    begin, first_line, rest = min(len(content), 3 + block_bytes), 1, b""
+    chunks = [content[:begin], *(content[at : at + block_bytes] for at in range(begin, len(content), block_bytes))]
+    for chunk in chunks:
         rest += chunk
-        if number == 0:
-            continue
         filled = rest[: rest.rfind(b"\n") + 1].rstrip(b"\r\n")
         if filled:
             cut = rest.index(b"\n", len(filled)) + 1
@@ -67,7 +61,7 @@ def test_blocks_are_those_of_the_plain_twin(
 ) -> None:
     path = tmp_path_factory.mktemp("twin") / "a.txt"
     path.write_bytes(content)
-    assert list(line_blocks(path, block_bytes)) == list(old_line_blocks(content, block_bytes))
+    assert list(line_blocks(path, block_bytes)) == list(plain_line_blocks(content, block_bytes))
 
 
 @pytest.mark.parametrize("byte", [b"\n", b"\r", b"x"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
+
+from fedkge.errors import FedkgeError
 
 NASTY_BYTES = (
     b"\x00",
@@ -104,7 +107,7 @@ def mutated_value(draw: st.DrawFn, value: Any) -> Any:
         by_shape = {tuple(str(part) if isinstance(part, str) else "*" for part in way): way for way in places(value)}
         way = draw(st.sampled_from(list(by_shape.values())))
         if not way:
-            value = draw(st.sampled_from(NASTY_VALUES))
+            value = copy.deepcopy(draw(st.sampled_from(NASTY_VALUES)))
             continue
         holder = value
         for key in way[:-1]:
@@ -115,11 +118,11 @@ def mutated_value(draw: st.DrawFn, value: Any) -> Any:
             case "repeat" if isinstance(holder, list):
                 holder.append(copy.deepcopy(holder[way[-1]]))
             case "add" if isinstance(holder, dict):
-                holder[draw(st.sampled_from(["x", "", "both.realistic.mrr", "round"]))] = draw(
-                    st.sampled_from(NASTY_VALUES)
+                holder[draw(st.sampled_from(["x", "", "both.realistic.mrr", "round"]))] = copy.deepcopy(
+                    draw(st.sampled_from(NASTY_VALUES))
                 )
             case _:
-                holder[way[-1]] = draw(st.sampled_from(NASTY_VALUES))
+                holder[way[-1]] = copy.deepcopy(draw(st.sampled_from(NASTY_VALUES)))
     return value
 
 
@@ -133,3 +136,13 @@ def mutated_json(content: bytes, lines: bool = False) -> st.SearchStrategy[bytes
     else:
         written = mutated_value(json.loads(content)).map(json.dumps)
     return st.one_of(written.map(str.encode), mutated_bytes(content))
+
+
+def harmless(reader: Callable[[], object]) -> None:
+    """A value, or an error that a person can read; anything else goes through."""
+    found: FedkgeError | None = None
+    try:
+        reader()
+    except FedkgeError as error:
+        found = error
+    assert found is None or (str(found) and found.exit_code > 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow
@@ -15,13 +16,13 @@ from hypothesis import strategies as st
 from fedkge.attacks.target_files import read_targets
 from fedkge.deploy.keys import create_key, read_key
 from fedkge.deploy.site_graph import read_list
-from fedkge.errors import DataError, FedkgeError
+from fedkge.errors import DataError
 from fedkge.graph import Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.shards_on_disk import load_shards
 from fedkge.graph.split import read_assignment
 from fedkge.graph.summary import describe
-from tests.hostile.mutations import mutated_bytes, mutated_json
+from tests.hostile.mutations import harmless, mutated_bytes, mutated_json
 
 OFTEN = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
@@ -34,12 +35,8 @@ FILES = {
 
 
 def read(path: Path) -> None:
-    """What every command does with a graph; anything but a FedkgeError goes through."""
-    try:
-        describe(load(path))
-    except FedkgeError as error:
-        assert str(error)
-        assert error.exit_code > 2
+    """What every command does with a graph."""
+    harmless(lambda: describe(load(path)))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -86,10 +83,7 @@ def test_shards(data: st.DataObject, tmp_path: Path) -> None:
         (tmp_path / "client-0" / file).write_bytes(content)
     (tmp_path / "elsewhere-client-0.txt").write_bytes(data.draw(mutated_bytes(b"a\tr\tb\nb\tr\ta\n")))
     (tmp_path / "client-0" / "notice.txt").write_bytes(data.draw(mutated_bytes(b"Thanks to all\n")))
-    try:
-        load_shards(tmp_path)
-    except FedkgeError as error:
-        assert str(error)
+    harmless(lambda: load_shards(tmp_path))
 
 
 @OFTEN
@@ -136,8 +130,12 @@ def test_an_iri_beyond_the_parsers_buffer_says_how_far_it_came(tmp_path: Path) -
 def test_triple_terms_that_would_end_the_process_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.ttl"
     path.write_bytes(b"<a:a> <p:p> " + b"<<( <a:a> <p:p> " * 200_000 + b"<a:o>" + b" )>>" * 200_000 + b" .\n")
-    with pytest.raises(DataError, match="at most 1000 triple terms within each other"):
+    said = "at most 1000 triple terms within each other"
+    older = "expected Turtle"  # pyoxigraph 0.4 does not read these; it has another form
+    with pytest.raises(DataError, match=older if version("pyoxigraph").startswith("0.4.") else said):
         load(path)
+    path.write_bytes(b"<a:a> <p:p> " + b"<< <a:a> <p:p> " * 200_000 + b"<a:o>" + b" >>" * 200_000 + b" .\n")
+    harmless(lambda: load(path))
 
 
 @pytest.mark.parametrize("count", [b"\x1d1", b"1_0", b"\xc2\xb2", b"+1", b"1 1", b"", b"\xd9\xa1"])
@@ -163,16 +161,10 @@ def test_lists_targets_keys_and_assignments(data: st.DataObject, tmp_path: Path)
     (tmp_path / "list").write_bytes(data.draw(mutated_bytes(b"a\nb\nc\n")))
     (tmp_path / "assignment").write_bytes(data.draw(mutated_bytes(b"0\t1\n-1\t2\n3\t0\n")))
     (tmp_path / "targets").write_bytes(data.draw(mutated_json(rows, lines=True)))
-    for reader in (
-        lambda: read_key(key),
-        lambda: read_list(tmp_path / "list"),
-        lambda: read_assignment(tmp_path / "assignment"),
-        lambda: read_targets(tmp_path / "targets", names, Vocabulary(("r",))),
-    ):
-        try:
-            reader()
-        except FedkgeError as error:
-            assert str(error)
+    harmless(lambda: read_key(key))
+    harmless(lambda: read_list(tmp_path / "list"))
+    harmless(lambda: read_assignment(tmp_path / "assignment"))
+    harmless(lambda: read_targets(tmp_path / "targets", names, Vocabulary(("r",))))
 
 
 def test_folders_pipes_and_homes_that_are_none(tmp_path: Path) -> None:

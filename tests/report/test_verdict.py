@@ -10,15 +10,16 @@ import pytest
 
 from fedkge.audit.metrics import auc
 from fedkge.report import gather
+from fedkge.report.document import AttackRow, DesignFacts
 from fedkge.report.promised import roc_limit
-from fedkge.report.verdict import corrected_low, decide
+from fedkge.report.verdict import corrected_low, decide, judged
 
 
 def test_the_corrected_end_is_that_of_the_corrected_level() -> None:
     random = np.random.default_rng(1)
     members = np.arange(400) < 200
     for scores in (random.normal(size=400) + members, members.astype(float)):
-        low = corrected_low(auc(scores, members), 200, 200, 0.95, 10)
+        low = corrected_low(auc(scores, members), 0.95, 10)
         assert low == pytest.approx(auc(scores, members, 0.995).low, abs=1e-12)
 
 
@@ -29,8 +30,29 @@ def test_ten_blind_attacks_cry_wolf_in_at_most_five_percent_of_runs() -> None:
     alarms = 0
     for _ in range(400):
         scores = random.normal(size=(10, 120))
-        alarms += any(corrected_low(auc(one, members), 60, 60, 0.95, 10) > 0.5 for one in scores)
+        alarms += any(corrected_low(auc(one, members), 0.95, 10) > 0.5 for one in scores)
     assert alarms <= 36
+
+
+def row_of(scores: np.ndarray, members: np.ndarray, base: AttackRow) -> AttackRow:
+    return replace(base, design="R", auc=auc(scores, members), corrected_low=None, leaks=None)
+
+
+def test_attacks_are_judged_on_both_sides(run: Path) -> None:
+    """Ten blind attacks cry wolf in 5 % of 300 runs at most (9 %: chance below 0.3 %); a turned one is found."""
+    base, random, members = gather(run).attacks.rows[0], np.random.default_rng(8), np.arange(120) < 60
+    facts = DesignFacts("R", "", "", True, "", 60, 60, 0.05, 0.667)
+    alarms = 0
+    for _ in range(300):
+        rows = [row_of(scores, members, base) for scores in random.normal(size=(10, 120))]
+        alarms += any(row.leaks for row in judged(rows, [facts], 0.95))
+    assert alarms <= 27
+    turned = row_of(random.normal(size=120) - 2.0 * members, members, base)
+    found = judged([turned], [facts], 0.95)
+    assert found[0].leaks
+    verdict = decide(found, gather(run).claim, replace(gather(run).audit, findings=(), largest=None, ceiling=None))
+    assert verdict.kind == "leakage found"
+    assert f"{100 * (1 - turned.auc.value):.0f}" in verdict.sentence
 
 
 def test_a_contradicted_claim_comes_first(overclaimed: Path) -> None:

@@ -28,8 +28,8 @@ def shadow_scores(observed: Numbers, shadows: Numbers, coins: Coins) -> Numbers:
 
     >>> coins = np.array([[True, False], [False, True]])
     >>> shadows = np.where(coins, -1.0, 1.0)[:, :, None] + np.array([[[0.1], [0.0]], [[0.0], [0.1]]])
-    >>> shadow_scores(np.array([[-1.0], [1.0]]), shadows, coins)[0] > 0
-    True
+    >>> (shadow_scores(np.array([[-1.0], [1.0]]), shadows, coins) > 0).tolist()
+    [True, False]
     """
     check_shadows(len(coins))
     if not (coins[::2] ^ coins[1::2]).all():

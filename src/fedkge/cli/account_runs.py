@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -31,15 +32,21 @@ class _Opened:
 
 
 def account_runs(
-    paths: Sequence[Path], delta: float | None, accountant: str | None, plot: Path | None, as_json: bool
+    paths: Sequence[Path],
+    delta: float | None,
+    allow_large_delta: bool,
+    accountant: str | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Print what the clients of these runs have spent."""
     from fedkge.accounting import make_accountant  # noqa: PLC0415
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415
     from fedkge.accounting.statements import spending_over_runs  # noqa: PLC0415
 
     runs = [_open(path) for path in _with_overwritten(paths)]
     _check_same_data(runs)
-    given, name = _delta(runs, delta), accountant or _accountant(runs)
+    given, name = _delta(runs, delta, allow_large_delta), accountant or _accountant(runs)
     counting = make_accountant(name)
     with stderr().status("accounting"):
         each = [_run_record(run) for run in runs]
@@ -73,6 +80,8 @@ def account_runs(
         _show(runs, record, clients, owners, curves)
         if worth:
             stdout().print(worth_table(worth))
+    if warning := large_epsilon(max((cost for cost in costs.values() if math.isfinite(cost)), default=None)):
+        say(f"WARNING: {warning}")
     if plot is not None:
         say(f"Drawn: {plot}")
 
@@ -107,23 +116,29 @@ def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
+    from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
-    if path.is_file():
-        ledger, is_run = Ledger.read(path), False
-    elif (path / FILE_NAME).is_file():
-        ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
-        is_run = directory.exists()
-        check_has_data(path, directory.read_configuration()[1] if is_run else {})
-    elif RunDirectory(path).exists():
-        raise PrivacyError(
-            f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "
-            "away; train with --defence recommended --epsilon 8"
-        )
+    folder = path.parent if path.is_file() and path.name == FILE_NAME else path
+    directory, is_run = RunDirectory(folder), False
+    ledger: Ledger | None
+    if folder.is_file():
+        ledger = Ledger.read(folder)  # of an overwritten run, or a copy: its checkpoints are not here
+    elif directory.exists() or directory.ledger.is_file():
+        provenance = directory.read_configuration()[1] if directory.exists() else {}
+        check_has_data(path, provenance)
+        ledger, is_run = open_account(folder), directory.exists() and path == folder
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if not ledger.clients:
+    if ledger is None and directory.exists() and directory.read_configuration()[0].defence == "none":
+        raise PrivacyError(
+            f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
+            "--defence recommended --epsilon 8"
+        )
+    if ledger is None or not ledger.clients:
         raise PrivacyError(f"{path}: nobody has promised anything yet; the run ended before its first round")
+    if ledger.notice:
+        say(ledger.notice)
     return _Opened(path, ledger, is_run)
 
 
@@ -145,13 +160,14 @@ def _check_same_data(runs: Sequence[_Opened]) -> None:
         raise ConfigurationError("a run was named twice; name each once, or its charges would be counted twice")
 
 
-def _delta(runs: Sequence[_Opened], given: float | None) -> float:
+def _delta(runs: Sequence[_Opened], given: float | None, allow_large: bool) -> float:
+    """The given delta, if it is small enough for the largest client; else the smallest that a client promised."""
+    from fedkge.accounting.deltas import chosen_delta  # noqa: PLC0415
+
+    promises = [promise for run in runs for promise in run.ledger.promises.values()]
     if given is not None:
-        return given
-    deltas = sorted({promise.delta for run in runs for promise in run.ledger.promises.values()})
-    if len(deltas) > 1:
-        raise ConfigurationError(f"the runs promised different deltas ({', '.join(map(str, deltas))}); choose: --delta")
-    return deltas[0]
+        return chosen_delta(given, max(int(promise.facts.get("triples", 1)) for promise in promises), allow_large)
+    return min(promise.delta for promise in promises)
 
 
 def _accountant(runs: Sequence[_Opened]) -> str:
@@ -233,8 +249,10 @@ def _curves(
 
 
 def _releases(ledger: Ledger, client: str) -> list[Charges]:
-    """What a client was charged, round by round, then for each release beyond the rounds."""
-    rounds = [entry.charges for entry in ledger.by_round(client)]
+    """What a client was charged, round by round, the first with what was paid before it; then each release beyond."""
+    before = tuple(charge for once in ledger.once(client).values() for charge in once.charges)
+    first, *rest = [entry.charges for entry in ledger.by_round(client)] or [()]
+    rounds = [(*before, *first), *rest] if before or first else []
     return rounds + [extra.charges for extra in ledger.extras(client)]
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.configuration import Configuration, read_table, restore
 from fedkge.copies import CopyPrior
 from fedkge.errors import ConfigurationError, RunError
@@ -44,6 +45,7 @@ from fedkge.result_files import read_metrics_file
 __all__ = [
     "AT_THE_SITES",
     "CONFIG",
+    "LAST_ROUNDS",
     "MODEL",
     "Run",
     "RunDirectory",
@@ -56,6 +58,8 @@ __all__ = [
 
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
+LAST_ROUNDS = "last_rounds"
+"""The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
 AT_THE_SITES = "at the sites"
 """In place of the digest of the data, in the run of a federation's server."""
 
@@ -189,6 +193,7 @@ class RunDirectory:
         self.path = path
         self.checkpoints = path / CHECKPOINTS
         self.ledger = path / LEDGER
+        self.model = path / MODEL
 
     def exists(self) -> bool:
         """Whether a run has been started here."""
@@ -204,7 +209,8 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": dict(provenance)})
+        identity = {"run": fresh_token()} if configuration.defence != "none" else {}
+        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**provenance, **identity}})
         write_atomically(self.path / CONFIG, text.encode())
 
     def data_key(self) -> DataKey:
@@ -287,11 +293,11 @@ class RunDirectory:
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
         """The model that people use, or the best one so far."""
-        save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL, tensors, facts)
+        save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.model, tensors, facts)
 
     def read_model(self, best: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The tensors of the finished run (or the best so far) and their facts."""
-        path = self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL
+        path = self.checkpoints / f"best-{MODEL}" if best else self.model
         if not path.exists():
             raise RunError(f"{path}: missing; the run is not finished: `fedkge resume {self.path}`")
         return load_tensors(path)

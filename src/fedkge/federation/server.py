@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -268,7 +269,16 @@ class Server:
                 raise (NumericalError if diverged else RunError)(f"{name} could not evaluate: {reason}")
             if reply.triples:
                 scores[name] = reply
+        _refuse_other_metrics(scores)
         return scores
+
+
+def _refuse_other_metrics(scores: Mapping[str, Scores]) -> None:
+    """Metrics can be averaged only where all clients have the same ones."""
+    usual, _ = Counter(frozenset(score.metrics) for score in scores.values()).most_common(1)[0] if scores else ((), 0)
+    for name, score in scores.items():
+        if set(score.metrics) != set(usual):
+            raise RunError(f"{name} could not evaluate: expected {len(usual)} metrics, as of others, got other ones")
 
 
 def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -15,8 +16,11 @@ from fedkge.errors import DataError
 from fedkge.graph.streams import format_suffix, open_bytes
 
 RDF_SUFFIXES = (".nt", ".ttl")
-OPENING = b"<<("
+OPENING = b"<<"
 BRACKETS = re.compile(rb"<<\(|\)>>")
+OLDER_BRACKETS = re.compile(rb"<<|>>")
+"""pyoxigraph 0.4 reads RDF-star, whose quoted triples are `<< s p o >>`."""
+BUFFER = "buffer maximal size"
 DEEPEST = 1000
 """Triple terms within triple terms; the parser is recursive there, and 200,000 of them end the process."""
 
@@ -57,7 +61,9 @@ def read_rdf_terms(path: Path, rows_per_block: int) -> Iterator[TermBlock]:
                     subjects, predicates, objects, skipped = [], [], [], 0
         except SyntaxError as error:
             raise DataError(f"{path}:{error.lineno}: expected {kind.name}, got: {error.msg}") from error
-        except MemoryError as error:  # what the parser raises for a token that is larger than its buffer
+        except (MemoryError, OSError) as error:  # what the parser raises for a token that is larger than its buffer
+            if isinstance(error, OSError) and BUFFER not in str(error):
+                raise
             raise DataError(
                 f"{path}: expected IRIs and literals below 16 MiB, got a longer one after {done} triples ({error})"
             ) from error
@@ -74,14 +80,15 @@ class _Shallow:
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path = stream, path
         self._open, self._tail = 0, b""
+        self._brackets = OLDER_BRACKETS if version("pyoxigraph").startswith("0.4.") else BRACKETS
 
     def read(self, size: int = -1) -> bytes:
         """What the stream gives, after a look at its brackets."""
         chunk = self._stream.read(size)
         seen = self._tail + chunk
-        self._tail = seen[-2:] if chunk else b""
-        for bracket in BRACKETS.findall(seen):
-            self._open = max(0, self._open + (1 if bracket == OPENING else -1))
+        self._tail = seen[-2:] if self._brackets is BRACKETS else b""  # half a bracket may end the chunk
+        for bracket in self._brackets.findall(seen):
+            self._open = max(0, self._open + (1 if bracket.startswith(OPENING) else -1))
             if self._open > DEEPEST:
                 raise DataError(f"{self._path}: expected at most {DEEPEST} triple terms within each other, got more")
         return chunk

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from fedkge import __version__
 from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import Configuration
+from fedkge.federation.account import open_account
 from fedkge.federation.run import RunDirectory, check_has_data
 from fedkge.report.document import (
     FORMAT,
@@ -27,7 +28,7 @@ from fedkge.report.document import (
 )
 from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
-from fedkge.report.promised import gather_claim, gather_paid, gather_spending, open_ledger
+from fedkge.report.promised import gather_claim, gather_paid, gather_spending
 from fedkge.report.reading import fingerprints
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
@@ -46,7 +47,7 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
     """
     configuration, provenance = RunDirectory(run).read_configuration()
     check_has_data(run, provenance)
-    ledger = open_ledger(run)
+    ledger = open_account(run)
     claim, spending = gather_claim(run, ledger, configuration), gather_spending(ledger, configuration)
     measured = _measured(run, configuration, beside) if copy == "for-owner" else NOTHING_MEASURED
     audit, attacks, utility, exposed = measured

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
     from fedkge.accounting.promises import Promise
 
-LEDGER = "ledger.jsonl"
 LIMIT_FPR = 0.01
 MUCH = 0.5
 """A limit above this share of the members is no comfort, and the report says so."""
@@ -39,16 +38,6 @@ def roc_limit(fpr: float, epsilon: float | None, delta: float | None) -> float:
     if epsilon is None or delta is None:
         return 1.0
     return min(1.0, math.exp(min(epsilon, 700.0)) * fpr + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr))
-
-
-def open_ledger(run: Path) -> Ledger | None:
-    """The run's ledger, to look at; None where nobody has promised anything."""
-    path = run / LEDGER
-    if not path.exists() or path.stat().st_size == 0:
-        return None
-    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (heavy, and only for defended runs)
-
-    return Ledger.read(path)
 
 
 def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration) -> Claim:
@@ -79,7 +68,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
-        not_covered=not_covered(configuration),
+        not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
     )
 
 
@@ -191,8 +180,9 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
-    found = []
+    found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
@@ -234,9 +224,10 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
+    before = [charge for once in ledger.once(name).values() for charge in once.charges]
     rounds, spent = [], []
     for place in _places(len(entries)):
-        charges = merged(charge for _, entry in entries[: place + 1] for charge in entry.charges)
+        charges = merged((*before, *(charge for _, entry in entries[: place + 1] for charge in entry.charges)))
         filtered = promise.facts.get("filter") and promise.epsilon is not None
         value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
         if value is not None and math.isfinite(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,37 +18,35 @@ REAL = "B"
 """The design nearest to what an attacker of real data wants; it does not count, see `wording.DESIGNS`."""
 
 
-def corrected_low(auc: Estimate, members: int, non_members: int, level: float, tests: int) -> float:
+def corrected_low(auc: Estimate, level: float, tests: int) -> float:
     """The lower end of an AUC's interval when `tests` intervals must hold together (Bonferroni).
 
     DeLong's interval is stretched by the ratio of the normal quantiles. An AUC of exactly 1 has DeLong variance 0; its
-    interval is the exact one of `audit.metrics.auc`, at the corrected level.
+    interval is the exact one of `audit.metrics.auc` (the n-th root of alpha / 2), at the corrected level.
 
     >>> auc = Estimate(0.60, 0.55, 0.65)
-    >>> round(corrected_low(auc, 500, 500, 0.95, 1), 3), round(corrected_low(auc, 500, 500, 0.95, 20), 3)
+    >>> round(corrected_low(auc, 0.95, 1), 3), round(corrected_low(auc, 0.95, 20), 3)
     (0.55, 0.523)
-    >>> round(corrected_low(Estimate(1.0, 0.993, 1.0), 500, 500, 0.95, 20), 3)
+    >>> round(corrected_low(Estimate(1.0, 0.993, 1.0), 0.95, 20), 3)
     0.987
     """
     alpha = (1.0 - level) / tests
     if auc.value == 1.0:
-        return float((alpha / 2.0) ** (1.0 / min(members, non_members)))
+        return float(auc.low ** (math.log(alpha / 2.0) / math.log((1.0 - level) / 2.0)))
     stretched = float(special.ndtri(1.0 - alpha / 2.0) / special.ndtri((1.0 + level) / 2.0))
     return max(0.0, auc.value - stretched * (auc.value - auc.low))
 
 
 def judged(rows: Sequence[AttackRow], designs: Sequence[DesignFacts], level: float) -> tuple[AttackRow, ...]:
     """The rows with `corrected_low` and `leaks`, where their design counts."""
-    strict = {design.design: design for design in designs if design.strict}
+    strict = {design.design for design in designs if design.strict}
     tests = sum(row.design in strict for row in rows)
     done = []
     for row in rows:
-        if (design := strict.get(row.design)) is None:
+        if row.design not in strict:
             done.append(row)
             continue
-        low, turned = (
-            corrected_low(auc, design.members, design.non_members, level, tests) for auc in (row.auc, _turned(row.auc))
-        )
+        low, turned = (corrected_low(auc, level, tests) for auc in (row.auc, _turned(row.auc)))
         done.append(replace(row, corrected_low=low, leaks=max(low, turned) > CHANCE))
     return tuple(done)
 

@@ -53,8 +53,23 @@ RELEASED = {
     "pooled": ("Every triple: all data was put together in one place before training.",),
 }
 
+NAMES = {
+    "from-triples": (
+        "Names: no list was given, so entity names follow from triples. Whoever aligns the vocabularies learns which "
+        "names a client has, and a triple that is the only mention of a name is not protected. Relation names are "
+        "public too."
+    ),
+    "listed": (
+        "Names: entity names come from a list that was made without looking at triples; who aligns the vocabularies "
+        "learns the list. Relation names are public too."
+    ),
+    "threshold": (
+        "Relation names are public. (Entity names are covered: those that enough triples mention were released with "
+        "noise and paid for, the others stayed at home with their triples.)"
+    ),
+}
+"""What a promise leaves open about names, by where they come from."""
 NOT_COVERED = (
-    "Names: which entities and relations a client holds is known to whoever aligns the vocabularies.",
     "Sizes: numbers of entities, relations and rounds, and the size of every message.",
     "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
     "Exact figures: validation and test results, attacks and audits, which stand in the owner's copy alone.",
@@ -140,11 +155,10 @@ def trusted(configuration: Configuration, promised: bool) -> str:
     return "The server and every other client, fully: vectors are sent as they are."
 
 
-def not_covered(configuration: Configuration) -> tuple[str, ...]:
+def not_covered(configuration: Configuration, names: str) -> tuple[str, ...]:
     """What the promise says nothing about."""
-    if configuration.public_triples or configuration.defence == "none":
-        return NOT_COVERED
-    return ("The number of a client's training triples to two digits, which this run treats as public.", *NOT_COVERED)
+    size = ("The number of a client's training triples, which this run treats as public.",)
+    return (NAMES[names], *(size if configuration.public_triples else ()), *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:
