@@ -65,9 +65,6 @@ class _Nobody:
     def ping(self, _site: str, _number: int) -> Heard:
         return "known"
 
-    def seal(self, _site: str, _token: bytes, _content: bytes) -> tuple[int, bytes]:
-        return 1, b""
-
     def lose(self, _site: str) -> None: ...
 
     def seal(self, _site: str, _token: bytes, _content: bytes) -> tuple[int, bytes]:
