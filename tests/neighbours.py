@@ -1,7 +1,8 @@
 """Neighbouring graphs, and releases that are the same on both: what a release drew on the first is drawn again.
 
 With the same releases, whatever may be passed on must be the same byte for byte. Forced is exactly what a ledger pays
-for: noisy counts, answers, sums of gradients with noise, and figures. Everything else runs as it is.
+for: sizes, noisy counts, answers, sums of gradients with noise, and figures. So are the random numbers of the ledger's
+lines, which are drawn from nothing else. Everything else runs as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedkge.accounting import ledger_chain
+from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.copies import noisy_copy
+from fedkge.federation import advance
 from fedkge.federation.private_training import PrivateTrainer
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
@@ -108,12 +112,15 @@ class Releases:
         return value
 
     def _replace(self, patch: pytest.MonkeyPatch) -> None:
+        size = advance.noisy_size
+        patch.setattr(advance, "noisy_size", lambda *values: self.take("size", lambda: size(*values)))
         counts, respond, gradients = NoisyCounts.release, noisy_copy.respond, NoiseSource.release
         means = NoisyMean.release
         patch.setattr(NoisyCounts, "release", lambda *values: self.take("counts", lambda: counts(*values)))
         patch.setattr(noisy_copy, "respond", lambda *values: self.take("answers", lambda: respond(*values)))
         patch.setattr(NoiseSource, "release", self._gradients(gradients))
         patch.setattr(NoisyMean, "release", lambda *values: self.take("figures", lambda: means(*values)))
+        patch.setattr(ledger_chain, "fresh_token", lambda: self.take("token", fresh_token))
         patch.setattr(PrivateTrainer, "train", self._steps(PrivateTrainer.train))
 
     def _gradients(self, genuine: Callable[..., None]) -> Callable[..., None]:
