@@ -278,6 +278,30 @@ def test_a_failed_write_releases_nothing(tmp_path, monkeypatch):
     assert steps(Ledger.open(path), "client-0") >= 10
 
 
+@pytest.mark.parametrize("written", [0, 1, 50])
+def test_half_a_line_for_which_there_was_no_space_costs_nothing(tmp_path, monkeypatch, written):
+    path = tmp_path / "ledger.jsonl"
+    ledger = Ledger.open(path)
+    ledger.promise(promise())
+    before, genuine = path.read_bytes(), type(path).open
+
+    def full(self, mode="r", *arguments, **options):
+        if mode == "ab":
+            with genuine(self, mode) as file:
+                file.write(b"{" * written)
+            raise OSError(28, "No space left on device")
+        return genuine(self, mode, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(path), "open", full)
+        with pytest.raises(PrivacyError, match="No space left"):
+            ledger.charge("client-0", 1, ROUND)
+    assert path.read_bytes() == before
+    with pytest.raises(PrivacyError, match="could not be written"):
+        ledger.charge("client-0", 1, ROUND)
+    assert steps(Ledger.open(path), "client-0") == 0
+
+
 def test_a_missing_ledger_is_an_error_when_only_looked_at(tmp_path):
     with pytest.raises(PrivacyError, match="no such file"):
         Ledger.read(tmp_path / "ledger.jsonl")

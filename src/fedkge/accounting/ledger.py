@@ -17,6 +17,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -355,11 +356,20 @@ class Ledger:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
+            self._take_back(len(line))
             raise PrivacyError(
                 f"{self._name}: could not be written ({error.strerror or error}), so nothing was released; "
                 "free some space or make the folder writable, then `fedkge resume`"
             ) from error
         self._size += len(line)
+
+    def _take_back(self, length: int) -> None:
+        """Cut off half a line for which there was no space. Nobody was told that it was written, so nothing was drawn
+        or released for it; left there, it would be counted as a round of every client.
+        """
+        with suppress(OSError):
+            if self._size < _size_of(self._file) < self._size + length:
+                os.truncate(self._file, self._size)
 
     def _check_alone(self) -> None:
         """Another process may have charged, or released, what this one takes for paid."""

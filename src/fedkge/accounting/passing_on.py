@@ -14,6 +14,8 @@ OWN = (DATA, NONCE, RUN)
 def ledger_to_pass_on(content: bytes, name: str = "ledger") -> bytes:
     """The same ledger, sealed again without any digest of data; a torn last line stays counted.
 
+    Nor has it the random numbers of its lines and its run: it is a copy, which no witness on any machine speaks of.
+
     Whoever reads it cannot tell whether two ledgers are about the same triples, so `fedkge account` counts them by the
     costliest client.
 

@@ -15,6 +15,7 @@ from fedkge.configuration import Configuration, kebab
 from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
+from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
@@ -133,6 +134,8 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
     raw = load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
     canonical, key = canonical_site(settings), read_key(settings.key)
     ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
+    if ledger is not None:
+        check_remembered(ledger, invite)  # before anything is released, or released again
     released = raw
     if ledger is not None and configuration.names == "threshold":
         canonical, released = released_site(configuration, settings, raw, canonical, ledger, directory)

@@ -128,30 +128,28 @@ class Member:
             self._lock()
             prepared = prepare(invite, self._settings, self._directory)
             self._numbers = "float16" if invite.numbers == "float16" else "float32"
-            self._sit(prepared, invite)
+            self._sit(prepared)
             self._prepared, self._invite = prepared, invite
         elif replace(invite, mark=self._invite.mark, releases=self._invite.releases) != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
-        if self._seat is not None and self._seat.admission.ledger:
-            check_remembered(self._seat.admission.ledger, invite)
         assert self._prepared is not None  # noqa: S101 (goes with the invitation)
+        if self._prepared.ledger:
+            check_remembered(self._prepared.ledger, invite)
         return Accept(__version__, self._prepared.fingerprint, self._seat is not None)
 
-    def _sit(self, prepared: Prepared, invite: Invite) -> None:
-        """Take the seat, as soon as all names have pseudonyms, unless the server remembers a newer ledger."""
+    def _sit(self, prepared: Prepared) -> None:
+        """Take the seat, as soon as all names have pseudonyms."""
         pseudonymise = pseudonyms_of(self._settings, prepared.key)
         if pseudonymise is None:
             return
         admission = prepared.complete(pseudonymise, self._directory)
-        if admission.ledger:
-            check_remembered(admission.ledger, invite)
         self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
         if admission.ledger and admission.ledger.notice:
             self._status.note(admission.ledger.notice)
         self._say("joined", self._seat, self._seat.client.round)
 
     def _align(self, request: Align) -> Aligned:
-        if self._prepared is None or self._invite is None or self._settings.alignment != "joint":
+        if self._prepared is None or self._settings.alignment != "joint":
             raise PolicyError(
                 f"{self.name} is not asked for a joint alignment: it was not invited, or has a key for it"
             )
@@ -160,7 +158,7 @@ class Member:
             self._status.note(f"joint alignment among {', '.join(request.sites)!s:.500}: do you know them all?")
         reply = self._ring.handle(request)
         if reply.check and self._seat is None:
-            self._sit(self._prepared, self._invite)
+            self._sit(self._prepared)
         return reply
 
     def _lock(self) -> None:
