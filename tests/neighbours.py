@@ -1,20 +1,26 @@
 """Neighbouring graphs, and releases that are the same on both: what a release drew on the first is drawn again.
 
 With the same releases, whatever may be passed on must be the same byte for byte. Forced is exactly what a ledger pays
-for: noisy counts, answers, sums of gradients with noise, and figures. Everything else runs as it is.
+for: sizes, names by threshold, noisy counts, answers, sums of gradients with noise, and figures; and random tokens, on
+which no triple has any influence. Everything else runs as it is.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fedkge.accounting import ledger_chain
 from fedkge.copies import noisy_copy
+from fedkge.federation import advance, name_release, run
 from fedkge.federation.private_training import PrivateTrainer
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
@@ -23,6 +29,7 @@ from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.counts import NoisyCounts
 from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.state_folder import VARIABLE
 
 TRIPLES = 3400
 """Of two clients together; each has more than 1,000 training triples."""
@@ -81,7 +88,8 @@ class Releases:
     def recorded(self) -> Iterator[None]:
         """Let every release be drawn, and keep it."""
         self._forced = False
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as state:
+            patch.setenv(VARIABLE, state)  # a machine of its own: equal tokens there are no rollback
             self._replace(patch)
             yield
         assert self._values, "nothing was released"
@@ -90,7 +98,8 @@ class Releases:
     def forced(self) -> Iterator[None]:
         """Draw what was drawn before; every release must come again, in the same order, and no other."""
         self._forced, self._next = True, 0
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as state:
+            patch.setenv(VARIABLE, state)  # a machine of its own: equal tokens there are no rollback
             self._replace(patch)
             yield
         assert self._next == len(self._values), "fewer releases than before"
@@ -115,6 +124,18 @@ class Releases:
         patch.setattr(NoiseSource, "release", self._gradients(gradients))
         patch.setattr(NoisyMean, "release", lambda *values: self.take("figures", lambda: means(*values)))
         patch.setattr(PrivateTrainer, "train", self._steps(PrivateTrainer.train))
+        for module, name in (
+            (advance, "noisy_size"),
+            (name_release, "released_names"),
+            (ledger_chain, "fresh_token"),
+            (run, "fresh_token"),
+        ):
+            patch.setattr(module, name, self._function(name, getattr(module, name)))
+        salt = SimpleNamespace(token_hex=self._function("salt", secrets.token_hex))
+        patch.setattr(name_release, "secrets", salt)
+
+    def _function(self, kind: str, genuine: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *values: self.take(kind, lambda: genuine(*values))
 
     def _gradients(self, genuine: Callable[..., None]) -> Callable[..., None]:
         def release(source: Any, sums: Any, places: Any, deviation: float, batch: int, out: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from fedkge.mechanisms.events import Charge, Responses
 from fedkge.paid_metrics import reciprocal_ranks, release_metrics
 from fedkge.report import gather
 from fedkge.runs import open_run, resume, start
+from fedkge.state_folder import VARIABLE
 from tests.neighbours import Releases, graphs, neighbour
 
 SHARDS = graphs()
@@ -56,9 +58,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def paid(run: Path, tmp_path: Path) -> Path:
-    import shutil  # noqa: PLC0415
-
+def paid(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the run on another machine, where no witness has seen other copies go on."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "state"))
     return Path(shutil.copytree(run, tmp_path / "run"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +15,7 @@ from fedkge.cli.report import write_report
 from fedkge.configuration import parse
 from fedkge.federation import messages
 from fedkge.federation.run import Run
+from fedkge.graph.split import Shards
 from fedkge.report import gather
 from fedkge.report.document import Document
 from fedkge.runs import start
@@ -43,6 +44,8 @@ DEFENCES: dict[str, dict[str, Any]] = {
     "noisy steps, adam": {"defence": "noisy-steps", "optimiser": "adam", "learning_rate": 0.001},
     "noisy steps, relations shared": {"defence": "noisy-steps", "strategy": "fedr"},
     "alone": {"defence": "recommended", "strategy": "isolated"},
+    "size agreed on": {"defence": "recommended", "public_triples": 2000},
+    "names by threshold": {"defence": "recommended", "names": "threshold"},
 }
 
 
@@ -55,13 +58,13 @@ def trained(folder: Path, shards: Any, **options: Any) -> Run:
     return run
 
 
-def pair(folder: Path, part: str, **options: Any) -> tuple[Run, Run]:
+def pair(folder: Path, part: str, shards: Shards = SHARDS, **options: Any) -> tuple[Run, Run]:
     """Two runs on neighbouring graphs with the same releases."""
     releases = Releases()
     with releases.recorded():
-        first = trained(folder / "with", SHARDS, **options)
+        first = trained(folder / "with", shards, **options)
     with releases.forced():
-        second = trained(folder / "without", neighbour(SHARDS, part), **options)
+        second = trained(folder / "without", neighbour(shards, part), **options)
     return first, second
 
 
@@ -81,6 +84,14 @@ def test_neighbours_with_the_same_releases_show_the_same(name: str, tmp_path: Pa
     assert differences(first, second) == []
     metrics = [(tmp_path / which / "run" / "metrics.jsonl").read_bytes() for which in ("with", "without")]
     assert metrics[0] != metrics[1], "the neighbours do differ in what is the owner's"
+
+
+@pytest.mark.parametrize("name", ["recommended", "noisy steps"])
+@pytest.mark.parametrize("size", [1201, 1101])
+def test_neighbours_whose_sizes_would_be_rounded_to_different_numbers(name: str, size: int, tmp_path: Path) -> None:
+    first = replace(SHARDS.graphs[0], train=SHARDS.graphs[0].train[:size])
+    shards = replace(SHARDS, graphs=(first, *SHARDS.graphs[1:]))
+    assert differences(*pair(tmp_path, "train", shards, **DEFENCES[name])) == []
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])

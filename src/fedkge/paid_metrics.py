@@ -18,6 +18,7 @@ from fedkge.accounting.figures import PaidMetric, kept_metrics
 from fedkge.accounting.ledger import Ledger
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.evaluation.ranking import rank
+from fedkge.federation.account import continue_account
 from fedkge.federation.run import Run, RunDirectory
 from fedkge.graph import Graph, no_triples
 from fedkge.mechanisms.events import Charge
@@ -70,7 +71,7 @@ def _ledger_of(run: Run, directory: RunDirectory) -> Ledger:
             f"{directory.path}: in a pooled run nobody has a budget of its own, so no figure can be charged; exact "
             "figures are in the owner's copy"
         )
-    return Ledger.open(directory.ledger)
+    return continue_account(directory)
 
 
 def _accounts(run: Run, ledger: Ledger) -> dict[str, str]:

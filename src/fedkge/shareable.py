@@ -107,7 +107,8 @@ REFUSED: Mapping[str, str] = {"Scores": "metrics of private triples: a defended 
 """Messages that a defended site never sends."""
 
 SITE_OUTPUTS: Mapping[str, str] = {
-    "preview": "the lines `leaves once` and `leaves each round` of `fedkge federation check`",
+    "preview": "the lines `leaves once` and `leaves each round` of `fedkge federation check`; its other lines, the noise "
+    "of the promise among them, follow from the exact graph",
     "status": "the server's status.json: made of messages alone",
 }
 """What else others read of a site, or a site is told to pass on."""
@@ -125,6 +126,7 @@ OWNERS: Mapping[str, str] = {
     "report-for-owner.html": "exact figures",
     "report-for-owner.json": "exact figures",
     "checkpoints/": "states of clients",
+    "names/": "which names are released, with the salt of their fingerprint",
     "transcript/": "what each party saw, and each client's relations",
     "shadows/": "scores on private triples",
     "graphs/": "triples",

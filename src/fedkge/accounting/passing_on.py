@@ -1,9 +1,14 @@
-"""A ledger as others may read it: promises, charges and releases, without the digests that recognise data."""
+"""A ledger as others may read it: promises, charges and releases, without what recognises data, run or line."""
 
 from __future__ import annotations
 
-from fedkge.accounting.ledger_lines import read_lines, sealed
+from typing import Any
+
+from fedkge.accounting.ledger_lines import NONCE, RUN, read_lines, sealed
 from fedkge.accounting.statements import DATA
+
+OWN = (DATA, NONCE, RUN)
+"""What a ledger's holder recognises data, lines and the run by; nobody else needs it."""
 
 
 def ledger_to_pass_on(content: bytes, name: str = "ledger") -> bytes:
@@ -18,12 +23,16 @@ def ledger_to_pass_on(content: bytes, name: str = "ledger") -> bytes:
     """
     lines, checksum, end = [], "", 0
     for record, _, whole in read_lines(content, name):
-        kept = dict(record)
-        if "facts" in kept:
-            kept["facts"] = {key: value for key, value in kept["facts"].items() if key != DATA}
-        line, checksum = sealed(kept, checksum)
+        line, checksum = sealed(_without_own(record), checksum)
         lines.append(line)
         end = whole
     if end < len(content):
         lines.append(sealed({"kind": "torn", "bytes": len(content) - end}, checksum)[0])
     return b"".join(lines)
+
+
+def _without_own(value: Any) -> Any:
+    """Plain values without these keys, however deep: a line about a release holds a promise, and that holds facts."""
+    if isinstance(value, dict):
+        return {key: _without_own(each) for key, each in value.items() if key not in OWN}
+    return [_without_own(each) for each in value] if isinstance(value, list) else value

@@ -50,6 +50,13 @@ class Preview:
     drawn: Holding | None
     """How much of the graph the copy holds that this site has drawn, by released values; None before."""
 
+    paid: tuple[Charge, ...]
+    """What is released once before the promise: the size, perhaps the names."""
+    sole_mentions: int
+    """Training triples that are the only mention of an entity."""
+    staying: tuple[int, int]
+    """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
+
     @property
     def holds(self) -> str:
         """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
@@ -57,13 +64,6 @@ class Preview:
         if self.drawn:
             return self.drawn.words
         return measured_elsewhere(float(copy["epsilon"])) if copy else ""
-
-    paid: tuple[Charge, ...]
-    """What is released once before the promise: the size, perhaps the names."""
-    sole_mentions: int
-    """Training triples that are the only mention of an entity."""
-    staying: tuple[int, int]
-    """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
 
     @property
     def told(self) -> dict[str, str]:

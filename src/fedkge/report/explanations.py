@@ -16,6 +16,7 @@ from fedkge.report.document import (
     Utility,
 )
 from fedkge.report.numbers import at_least, epsilon, percent, share
+from fedkge.report.wording import IN_OWNERS_COPY
 
 GRID = 1e-9
 
@@ -94,6 +95,8 @@ def _epsilon_by_round(spending: Spending, claim: Claim, audit: Audit) -> FigureT
     caption = (
         "What the ledger says was spent (an upper bound, by proof) and what the audit shows (a lower bound, by "
         "measurement). The truth lies between the two; a lower bound above the upper one would contradict the claim."
+        if audit.missing != IN_OWNERS_COPY
+        else "What the ledger says the rounds have spent: an upper bound, by proof."
     )
     return FigureText("epsilon", "Epsilon by round", alt, caption)
 

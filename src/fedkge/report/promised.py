@@ -16,7 +16,7 @@ from fedkge.configuration import Configuration
 from fedkge.report.copies_held import gather_copies
 from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
-from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
+from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
 
 if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
@@ -64,10 +64,10 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         meaning=_meaning(name, limit) if proved else "",
         guessing=tuple(_guessing(clients)),
         copies=gather_copies(run, ledger.promises),
-        facts=_facts(promise),
+        facts=(*_facts(promise), *_paid_facts(ledger, name)),
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
-        released=released(configuration),
+        released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
         not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
     )
 
@@ -144,6 +144,12 @@ def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
     """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
     hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
     return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
+
+
+def _paid_facts(ledger: Ledger, name: str) -> tuple[tuple[str, str], ...]:
+    """What figures cost, of the budget that the page shows."""
+    paid = math.fsum(extra.epsilon for extra in ledger.extras(name))
+    return (("paid figures", f"epsilon {paid:g}, on top of the budget of the rounds"),) if paid else ()
 
 
 def _plain(value: Any) -> str:

@@ -13,6 +13,7 @@ NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples 
 IN_OWNERS_COPY = (
     "Not in this copy: measurements on private triples are in the owner's copy, because no budget has paid for them."
 )
+FIGURES = "Figures about held-out triples, with noise, once, to whoever is given the report."
 NO_FIGURE_PAID = (
     "No figure was paid for: how well the model ranks private triples stands in the owner's copy alone "
     "(`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on)."
