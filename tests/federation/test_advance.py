@@ -41,7 +41,7 @@ def test_a_size_is_on_the_disk_with_its_price_before_it_is_used(shards, tmp_path
         seen.append((Ledger.read(path), triples, paid))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedkge.federation.defence._calibrated", calibrated)
+    monkeypatch.setattr("fedkge.federation.defence.calibrated", calibrated)
     with pytest.raises(KeyboardInterrupt):
         defence_of(defended(**SECRET), "client-0", shards[0], Ledger.open(path))
     ((ledger, triples, paid),) = seen
@@ -118,8 +118,8 @@ if moment == "written":
     append = ledger._append
     ledger._append = lambda record: (append(record), kill() if record["kind"] == "once" else None)
 if moment == "calibrated":
-    calibrated = defence._calibrated
-    defence._calibrated = lambda *all: (calibrated(*all), kill())
+    calibrated = defence.calibrated
+    defence.calibrated = lambda *all: (calibrated(*all), kill())
 if moment == "promised":
     append = ledger._append
     ledger._append = lambda record: (append(record), kill() if record["kind"] == "promise" else None)

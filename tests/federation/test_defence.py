@@ -335,10 +335,10 @@ def test_the_noise_follows_from_the_rounds_that_were_served_not_from_their_numbe
 
 
 def test_a_promise_names_the_data_by_a_digest_of_the_client_s_own(shards):
-    ledger = Ledger.in_memory()
+    ledger = Ledger.in_memory(kept=True)
     for name, shard in (("client-0", shards[0]), ("client-1", shards[1])):
         defence_of(defended(), name, shard, ledger)
-    again = Ledger.in_memory()
+    again = Ledger.in_memory(kept=True)
     defence_of(defended(rounds=1), "client-0", shards[0], again)
     digests = [ledger.promises[name].facts["data"] for name in ledger.clients]
     assert len(set(digests)) == 2

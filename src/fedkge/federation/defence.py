@@ -276,7 +276,7 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
     size = public_size(options, client, shard, ledger, number)
     known, advance = ledger.promises.get(client), _advance(ledger, client)
     data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
-    noise = options.noise or _calibrated(options, size, entities, advance)
+    noise = options.noise or calibrated(options, size, entities, advance)
     defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable(advance, first):
@@ -292,7 +292,7 @@ def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
     return merged(charge for once in ledger.once(client).values() for charge in once.charges)
 
 
-def _calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
+def calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
     """The least noise that keeps the budget, of which some is paid already."""
     if options.epsilon is None:
         raise _without_budget(options)
