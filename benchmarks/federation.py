@@ -106,7 +106,7 @@ def clients_of(layout: Layout, folder: Path) -> dict[str, Client]:
         site, ledger = read_site(path), Ledger.in_memory()
         options = accept(proposal(configuration), site)
         graph = site_graph(canonical_site(site), keyed(read_key(site.key), site.federation)).graph
-        defence = defence_of(options, name, graph, ledger)
+        defence = defence_of(options, name, graph, ledger, site.number)
         plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan, folder)
     return clients

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from tempfile import mkdtemp
+
 from hypothesis import settings
+
+os.environ["FEDKGE_STATE"] = mkdtemp(prefix="fedkge-state-")  # not the user's own; commands started by tests follow it
 
 settings.register_profile("fedkge", deadline=None)
 settings.load_profile("fedkge")

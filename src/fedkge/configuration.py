@@ -77,7 +77,11 @@ class Configuration(BaseModel):
         "mean", description="Mean over owners, or weighted by triples; a claim far above the others' counts in part."
     )
     fraction: float = Field(1.0, gt=0, le=1, description="Share of the clients that take part in each round.")
-    minimum_clients: int = Field(1, ge=1, description="Stop when fewer clients deliver a valid upload in a round.")
+    minimum_clients: int | None = Field(
+        None,
+        ge=1,
+        description="Stop when fewer clients deliver in a round; without it 1, and a full disk stops the run at once.",
+    )
     largest_row_norm: float = Field(1000.0, gt=0, description="Refuse an upload with a longer row than this.")
 
     rounds: int = Field(30, ge=1, description="Communication rounds.")
@@ -104,7 +108,13 @@ class Configuration(BaseModel):
     epsilon: float | None = Field(
         None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the budget does not cover, as in (epsilon, delta).")
+    delta: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Delta of (epsilon, delta); without it the smaller of 1e-5 and 1/(10 n), n the public size.",
+    )
+    allow_large_delta: bool = Field(False, description="Accept a delta of 1/n or more, which may publish a triple.")
     noise: float | None = Field(
         None, gt=0, description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds."
     )
@@ -152,7 +162,17 @@ class Configuration(BaseModel):
         1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."
     )
     public_triples: int = Field(
-        0, ge=0, description="Public number of triples per client; 0 makes each client's number public, to two digits."
+        0,
+        ge=0,
+        description="Public number of triples per client; 0 releases each client's number once, with noise, and charges"
+        " it.",
+    )
+    names: Literal["from-triples", "listed", "threshold"] = Field(
+        "from-triples",
+        description="Entity names: those of the triples, a list that no triple decides, or those that enough mention.",
+    )
+    names_share: float = Field(
+        0.25, gt=0, lt=1, description="Names `threshold`: share of epsilon that pays for the release of names."
     )
     public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
     accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
@@ -206,6 +226,11 @@ class Configuration(BaseModel):
         6
         """
         return self.local_steps or self.local_epochs * -(-triples // self.batch_size)
+
+    @property
+    def least_clients(self) -> int:
+        """How many clients must deliver a valid upload in a round."""
+        return self.minimum_clients or 1
 
     @property
     def digest(self) -> str:

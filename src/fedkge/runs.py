@@ -7,23 +7,34 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.errors import ConfigurationError, RunError
+from fedkge.federation.account import open_account
 from fedkge.federation.defence import check_defence
 from fedkge.federation.model_file import check_model
+from fedkge.federation.name_release import FOLDER, NameFiles, kept_names
 from fedkge.federation.observer import Observer
 from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import CONFIG, MODEL, Run, RunDirectory, check_has_data, data_digest, provenance_of, shape_of
+from fedkge.federation.run import (
+    CONFIG,
+    MODEL,
+    Run,
+    RunDirectory,
+    check_has_data,
+    check_same_data,
+    provenance_of,
+    shape_of,
+)
 from fedkge.federation.strategies import make_strategy
-from fedkge.federation.training import Federation, promises_of
+from fedkge.federation.training import Federation, drafted
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
 from fedkge.graph.readers import parse_columns
+from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
@@ -76,14 +87,14 @@ def start(
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
-    promises = promises_of(graphs, configuration)  # refuses an impossible budget before an old run is removed
+    draft = drafted(graphs, configuration, kept=directory is not None)  # refuses an impossible budget before a removal
     if directory:
         if directory.exists():
             directory.remove()
-        directory.create(configuration, provenance_of(graphs, configuration))
+        directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
     disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
-    return Federation(graphs, configuration, directory, observer, vectors, disguise, promises).run()
+    return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
 
 
 def resume(
@@ -115,7 +126,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
-    ledger = Ledger.read(directory.ledger) if configuration.defence != "none" else None
+    ledger = open_account(directory.path)
     return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
 
 
@@ -196,10 +207,22 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration, directory.path)
-    expected, found = str(provenance.get("data")), data_digest(graphs)
-    if expected != found:
-        raise RunError(
-            f"{directory.path}: the run was trained on data {expected[:16]}, but {configuration.data!r} is now "
-            f"{found[:16]}; restore the data, or start a new run"
-        )
-    return configuration, graphs, canaries
+    check_same_data(directory, provenance, graphs)
+    return configuration, _with_kept_names(directory, configuration, graphs), canaries
+
+
+def _with_kept_names(
+    directory: RunDirectory, configuration: Configuration, graphs: tuple[Graph, ...]
+) -> tuple[Graph, ...]:
+    """The graphs without the names that stayed at home, where names were released by a threshold."""
+    if configuration.names != "threshold":
+        return graphs
+    ledger, files = open_account(directory.path), NameFiles(directory.path / FOLDER)
+    if ledger is None:
+        return graphs
+    owners = ledger.clients if len(graphs) == 1 and len(ledger.clients) == 1 else client_names(len(graphs))
+    made = []
+    for owner, client, graph in zip(owners, client_names(len(graphs)), graphs, strict=True):
+        names = kept_names(ledger, owner, files, client)  # a site's ledger knows it by its own name
+        made.append(graph if names is None else restricted(graph, names))
+    return tuple(made)

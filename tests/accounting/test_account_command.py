@@ -26,6 +26,7 @@ from fedkge.mechanisms.events import (
     SampledPair,
     SampledTest,
 )
+from tests.machines import another_machine
 
 RUNNER = CliRunner()
 SIZES = ["--batch", "64", "--triples", "90000"]
@@ -44,7 +45,9 @@ def record(*arguments):
 
 def test_what_a_plan_costs(reference):
     row = next(row for row in reference["poisson_gaussian"] if row["sigma"] == 1 and row["T"] == 1000)
-    found = record("--batch", round(row["q"] * 90000), "--triples", 90000, "--sigma", 1, "--steps", 1000)
+    found = record(
+        "--batch", round(row["q"] * 90000), "--triples", 90000, "--sigma", 1, "--steps", 1000, "--delta", 1e-5
+    )
     assert found["epsilon"] == pytest.approx(row["eps_dp_accounting_pld"], rel=0.01)
     assert found["epsilon_by_accountant"]["rdp"] == pytest.approx(row["eps_dp_accounting_rdp"], rel=1e-6)
     assert found["sound"] is True
@@ -134,18 +137,36 @@ def test_what_runs_have_spent_together(tmp_path):
     assert "named twice" in account(runs[0], runs[0], code=4).output
 
 
+def test_a_ledger_for_others_has_no_digests(tmp_path):
+    run = ledger_at(tmp_path / "one", 2)
+    out = tmp_path / "new" / "passed-on.jsonl"
+    done = account(run, "--pass-on", out)
+    assert "Written for others to read" in done.output
+    assert b"digest of a" in (run / "ledger.jsonl").read_bytes()
+    assert b"digest of" not in out.read_bytes()
+    assert record(out)["together"] == record(run)["together"]
+    assert "a file is there already" in account(run, "--pass-on", out, code=4).output
+    assert "of one run, got 2" in account(run, out, "--pass-on", tmp_path / "x", code=4).output
+    assert "name its run directory" in account("--pass-on", tmp_path / "x", code=4).output
+
+
 def test_a_torn_line_is_mentioned(tmp_path):
     run = ledger_at(tmp_path / "one", 2)
     path = run / "ledger.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
-    done = account(run)
+    with another_machine():
+        done = account(run)
     assert "1 torn line(s)" in done.output
+    assert "no witness of this ledger" in done.output
     assert path.read_bytes()[-1:] != b"\n"
 
 
-def test_different_deltas_need_a_choice(tmp_path):
+def test_of_different_deltas_the_smallest_counts(tmp_path):
+    """It follows from each client's size, so clients differ; at the smallest no epsilon is too small."""
     runs = [ledger_at(tmp_path / "one", 1), ledger_at(tmp_path / "two", 1, delta=1e-6)]
-    assert "choose: --delta" in account(*runs, code=4).output
+    found = record(*runs)
+    assert found["delta"] == 1e-6
+    assert found["together"]["a"] == make_accountant("rdp").epsilon([Charge(STEP, 20)], 1e-6)
 
 
 def test_filtered_runs_add_up_whole(tmp_path):

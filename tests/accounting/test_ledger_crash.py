@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.errors import PrivacyError
 from tests.accounting.spender import CLIENTS
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,7 @@ def kill_repeatedly(path: Path, kills: int, seed: int) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
     charged = dict.fromkeys(CLIENTS, 0)
     before = dict.fromkeys(CLIENTS, 0)
+    older = b""
     for _ in range(kills):
         command = [sys.executable, "-m", "tests.accounting.spender", str(path)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
@@ -38,9 +40,22 @@ def kill_repeatedly(path: Path, kills: int, seed: int) -> None:
             assert len(entries) >= charged[client]
             assert len(entries) >= before[client]
             before[client] = len(entries)
+        older = refuse_older(path, older)
     assert sum(charged.values()) >= kills, "each writer had charged something before it was killed"
     assert Ledger.open(path).clients == CLIENTS
     assert sum(before.values()) <= sum(charged.values()) + 4 * kills, "a kill costs a line or two, not more"
+
+
+def refuse_older(path: Path, older: bytes) -> bytes:
+    """Put back what the kill before left behind: it is refused, whatever this kill came between."""
+    newest = path.read_bytes()
+    if older:
+        path.write_bytes(older)
+        for way in (Ledger.read, Ledger.open):
+            with pytest.raises(PrivacyError, match="brought back from an older copy"):
+                way(path)
+    path.write_bytes(newest)
+    return newest
 
 
 def test_three_kills(tmp_path):

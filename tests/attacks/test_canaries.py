@@ -109,7 +109,7 @@ def test_a_lost_file_is_written_again_by_resume(tmp_path: Path) -> None:
 
 def test_other_data_is_refused_with_canaries_too(tmp_path: Path) -> None:
     start(tiny(canaries=60, rounds=1), SHARDS.graphs, tmp_path / "run")
-    with pytest.raises(RunError, match="the run was trained on data"):
+    with pytest.raises(RunError, match="the run was trained on other data"):
         open_run(tmp_path / "run", data=split(GRAPH, clients=3, by="entity", seed=4, overlap=0.6))
 
 

@@ -113,7 +113,7 @@ def test_lost_or_changed_coins_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "run" / CANARIES
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("false", "FALSE").replace("true", "false").replace("FALSE", "true"), encoding="utf-8")
-    with pytest.raises(RunError, match="the run was trained on data"):
+    with pytest.raises(RunError, match="the run was trained on other data"):
         open_run(tmp_path / "run", data=SHARDS)
     path.unlink()
     with pytest.raises(RunError, match=r"canaries\.jsonl: missing, and the coins of an audit are nowhere else"):

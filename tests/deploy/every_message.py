@@ -37,6 +37,7 @@ PLACES = np.array([0, 2], np.int64)
 TAGS = np.arange(32, dtype=np.uint8).reshape(2, 16)
 MESSAGES: list[Any] = [
     Invite("0.1.0", "study", {"rounds": 3, "learning-rate": 0.5, "model": "transe", "row-clip": None}, "float16"),
+    Invite("0.1.0", "study", {}, "float32", "0123456789abcdef" * 2, 12),
     Accept("0.1.0", "ab", False),
     Align(("a", "b"), "a", ("b",), b"points", b"tag"),
     Aligned("a", ("b",), b"points", b"tag", "00"),
@@ -47,6 +48,7 @@ MESSAGES: list[Any] = [
     Fit(3, ROWS),
     Upload(3, ROWS, 100, 0.25),
     Upload(3, ROWS, 100, None),
+    Upload(3, ROWS, 100, None, "0123456789abcdef" * 2, 12),
     Goodbye("its privacy budget is spent"),
     Evaluate(ROWS, "valid"),
     Scores(3, {"mrr": 0.5}, {"popularity": {"mrr": 0.25}}),

@@ -108,7 +108,7 @@ def embedded(layout: Layout) -> NDArray[np.float32]:
     for name, graph in aligned(layout).items():
         site, ledger = read_site(layout.sites[name]), Ledger.in_memory()
         options = accept(proposal(configuration), site)
-        defence = defence_of(options, name, graph, ledger)
+        defence = defence_of(options, name, graph, ledger, site.number)
         plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan)
     owners = layout.settings.minimum_owners

@@ -13,8 +13,10 @@ from fedkge.cli.app import app
 from fedkge.defences import DEFENCES
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
+from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
+from fedkge.deploy.signatures import public_key
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.errors import ConfigurationError, DataError, UnavailableError
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -69,6 +71,70 @@ def test_init_without_sites_says_what_to_do(tmp_path: Path) -> None:
     assert "--site" in said
 
 
+def test_a_federation_of_one_is_refused_at_once(tmp_path: Path) -> None:
+    """Rows of one owner stay at home: one site would wait for ever, or share nothing."""
+    code, said = call("federation", "try", "--clients", 1, "--out", tmp_path / "try")
+    assert code == ConfigurationError.exit_code
+    assert "at least 2 sites" in said
+    assert not (tmp_path / "try").exists()
+    code, said = call("federation", "init", tmp_path / "init", "--site", "north")
+    assert code == ConfigurationError.exit_code
+    assert "at least 2 sites" in said.replace("\n", " ")
+    assert not (tmp_path / "init").exists()
+
+
+def test_kits_pin_the_key_that_signs_requests_and_the_sites_get_no_secret(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    kits = folder / "kits"
+    secret = kits / "server" / "startup" / "requests.key"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    pinned = {read_public_key(kits / site / "kit" / "startup") for site in ("north", "south")}
+    assert pinned == {public_key(read_signing_key(secret.parent))}
+    digits = secret.read_text(encoding="ascii").split()[1]
+    holders = [path for path in kits.rglob("*") if path.is_file() and digits in path.read_text(errors="ignore")]
+    assert holders == [secret]
+
+
+def test_a_kit_from_before_requests_were_signed_says_what_to_do(tmp_path: Path) -> None:
+    folder = initialised(tmp_path / "study")
+    call("federation", "key", folder / "kits" / "north" / "consortium.key")
+    (folder / "kits" / "north" / "graph.tsv").write_text("a\tr\tb\n", encoding="utf-8")
+    (folder / "kits" / "north" / "kit" / "startup" / "requests.pub").unlink()
+    (folder / "kits" / "server" / "startup" / "requests.key").unlink()
+    for command in (("client", folder / "kits" / "north" / "site.toml"), ("server", folder / "federation.toml")):
+        code, said = call(*command)
+        assert code == UnavailableError.exit_code
+        assert "fedkge federation init" in said.replace("\n", " ")
+
+
+def test_a_signing_key_for_an_nvflare_that_runs_is_made_once(tmp_path: Path) -> None:
+    code, said = call("federation", "signing-key", tmp_path / "keys")
+    assert code == 0
+    assert fingerprint(public_key(read_signing_key(tmp_path / "keys"))) in said
+    before = read_public_key(tmp_path / "keys")
+    assert call("federation", "signing-key", tmp_path / "keys")[0] == ConfigurationError.exit_code
+    assert read_public_key(tmp_path / "keys") == before
+
+
+def test_check_and_init_print_the_same_fingerprint(tmp_path: Path) -> None:
+    """The site's people compare it with the coordinator's by telephone."""
+    code, said = call("federation", "init", tmp_path, "--site", "north", "--site", "south", "--json")
+    assert code == 0
+    made = json.loads(said)["requests"]
+    north = tmp_path / "kits" / "north"
+    call("federation", "key", north / "consortium.key")
+    (north / "graph.tsv").write_text("a\tr\tb\nb\tr\tc\n", encoding="utf-8")
+    code, said = call("federation", "check", north / "site.toml", "--json")
+    assert code == 0, said
+    assert json.loads(said)["requests"] == made
+    code, said = call("federation", "check", north / "site.toml")
+    assert made[:8] in said
+    (north / "kit" / "startup" / "requests.pub").unlink()
+    code, said = call("federation", "check", north / "site.toml", "--json")
+    assert code == 0
+    assert json.loads(said)["requests"] is None
+
+
 def test_a_job_holds_two_class_names_and_no_code(tmp_path: Path) -> None:
     folder = initialised(tmp_path / "study")
     assert call("federation", "job", folder / "federation.toml", "--out", tmp_path / "job")[0] == 0
@@ -85,9 +151,12 @@ def test_a_job_holds_two_class_names_and_no_code(tmp_path: Path) -> None:
         ('sites = ["a", "a"]', "each named once"),
         ('sites = ["a b"]', "letters, digits and hyphens"),
         ("sites = []", "at least one site"),
-        ('sites = ["a"]\nroundseconds = 3', "roundseconds"),
-        ('sites = ["a"]\nwire = "float8"', "wire"),
-        ('sites = ["a"]\n[training]\nepsilom = 3', "did you mean epsilon"),
+        ('sites = ["a"]', "minimum.owners: .*at most the number of sites, 1"),
+        ('sites = ["a", "b"]\nminimum-owners = 3', "at most the number of sites, 2"),
+        ('sites = ["a", "b"]\nsilence-seconds = 5', "silence-seconds: .*greater than or equal to 20"),
+        ('sites = ["a", "b"]\nroundseconds = 3', "roundseconds"),
+        ('sites = ["a", "b"]\nwire = "float8"', "wire"),
+        ('sites = ["a", "b"]\n[training]\nepsilom = 3', "did you mean epsilon"),
         ("sites = [", "expected TOML"),
     ],
 )

@@ -1,5 +1,6 @@
 """Coordinator and members with bytes between them, in one process: the same numbers, and every disturbance."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.app import app
+from fedkge.deploy.coordinator import usual_seconds
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.site_settings import read_site
@@ -105,6 +107,20 @@ def test_a_wrong_upload_is_refused_and_the_rest_go_on(tmp_path: Path, rows: np.n
         federation.sites["client-1"].spoil = after(2, lambda _: encode(Upload(1, {"entities": rows}, 1, None)))
         assert federation.run() == "finished"
     assert "client-1 was left out" in notes(layout.settings.run)
+
+
+def test_the_time_left_is_that_of_rounds_in_which_nobody_was_lost(tmp_path: Path) -> None:
+    """A round that waits for a lost site may take an hour; the rounds after it do not."""
+    layout = small_layout(tmp_path, owners=2)
+    with InOneProcess(layout) as federation:
+        federation.sites["client-0"].spoil = after(4, lambda _: encode(Upload(1, {}, 0, None)))
+        federation.run()
+    lines = (layout.settings.run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    history = [json.loads(line) for line in lines]
+    assert [record.get("left_out", []) for record in history][:2] == [[], ["client-0"]]
+    undisturbed = [record["seconds"] for record in history if "left_out" not in record]
+    assert len(undisturbed) < len(history)
+    assert usual_seconds(history) == np.median(undisturbed)
 
 
 def test_a_job_makes_a_round_before_it_ends_for_a_site_that_is_back(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The engine over any carrier: what is late, comes twice, is broken or never comes."""
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +9,10 @@ import numpy as np
 import pytest
 
 from fedkge.deploy import nvflare_engine
-from fedkge.deploy.nvflare_engine import NVFlareEngine, Stopped
+from fedkge.deploy.keys import Key
+from fedkge.deploy.liveness import Liveness
+from fedkge.deploy.nvflare_engine import Heard, NVFlareEngine, Stopped
+from fedkge.deploy.signatures import Address, Opened, Signer, Verifier, public_key
 from fedkge.deploy.wire import decode, encode
 from fedkge.federation.messages import Failure, Fit, Goodbye, Hello, Sharing, Upload
 
@@ -16,23 +20,32 @@ Behaviour = Callable[["Carrier", str, str, bytes], Any]
 
 
 class Carrier:
-    """Sites that behave as told: each gets (carrier, site, number, content) and may call `engine.receive`."""
+    """Sites that behave as told: each gets (carrier, site, token, content) and may call `engine.receive`."""
 
     def __init__(self, behaviours: dict[str, Behaviour]) -> None:
         self.behaviours = behaviours
         self.lost: set[str] = set()
         self.over = False
         self.verdicts: list[str] = []
-        self.engine = NVFlareEngine(self, largest=10_000)
+        self.key = Key.fresh()
+        self.signer = Signer(self.key, "study", "job", itertools.count(1).__next__)
+        self.opened: list[int] = []
+        self.forget: set[int] = set()
+        self.engine = NVFlareEngine(self, self.signer, largest=10_000)
 
     def names(self) -> Sequence[str]:
         return sorted(set(self.behaviours) - self.lost)
 
-    def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:  # noqa: ARG002
-        return self.behaviours[site](self, site, number, content) is not False
+    def deliver(self, site: str, seal: bytes, content: bytes, timeout_seconds: float) -> bool:  # noqa: ARG002
+        opened = Verifier(public_key(self.key), Address("study", site, "job")).open(seal, content)
+        assert isinstance(opened, Opened)
+        self.opened.append(opened.number)
+        return self.behaviours[site](self, site, opened.token, content) is not False
 
-    def ping(self, site: str) -> bool:
-        return site not in ("dead", "dies")
+    def ping(self, site: str, number: int) -> Heard:
+        if site in ("dead", "dies"):
+            return "silent"
+        return "known" if number in self.opened and number not in self.forget else "unknown"
 
     def lose(self, site: str) -> None:
         self.lost.add(site)
@@ -147,13 +160,54 @@ def test_a_request_is_delivered_again_until_the_site_has_it(monkeypatch: pytest.
 def test_a_site_that_is_gone_is_lost_long_before_its_time_out(
     monkeypatch: pytest.MonkeyPatch, name: str, behaviour: Behaviour
 ) -> None:
-    for constant, seconds in (("RETRY", 0.01), ("PING", 0.01), ("START", 0.1), ("CHECK", 0.01)):
-        monkeypatch.setattr(nvflare_engine, f"{constant}_SECONDS", seconds)
+    for constant in ("RETRY", "CHECK"):
+        monkeypatch.setattr(nvflare_engine, f"{constant}_SECONDS", 0.01)
     carrier = Carrier({"a": honest, name: behaviour})
-    carrier.engine = NVFlareEngine(carrier, silence_seconds=0.1)
+    carrier.engine = NVFlareEngine(carrier, carrier.signer, liveness=Liveness(0.1))
     replies = ask(carrier, seconds=3600.0)
     assert replies[name] == Failure(name, "it cannot be reached any more")
     assert carrier.engine.clients() == ("a",)
+
+
+def test_a_request_that_a_site_acknowledged_and_lost_is_signed_anew_and_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An invitation that came before the site could act on it; the site says at the next ping that it has none."""
+    monkeypatch.setattr(nvflare_engine, "RETRY_SECONDS", 0.01)
+
+    def second_time(carrier: Carrier, site: str, token: str, content: bytes) -> bool:
+        if len(carrier.opened) == 1:
+            carrier.forget.add(carrier.opened[0])
+        else:
+            honest(carrier, site, token, content)
+        return True
+
+    carrier = Carrier({"a": second_time})
+    carrier.engine = NVFlareEngine(carrier, carrier.signer, liveness=Liveness(0.4))
+    assert ask(carrier, seconds=3600.0)["a"] == Sharing({"entities": 1})
+    assert carrier.opened == [1, 2], "under a new number, which the site takes"
+
+
+def test_a_site_that_has_the_request_and_works_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvflare_engine, "RETRY_SECONDS", 0.01)
+    carrier = Carrier({"a": silent})
+    carrier.engine = NVFlareEngine(carrier, carrier.signer, liveness=Liveness(0.1))
+    assert isinstance(ask(carrier, seconds=1.0)["a"], Failure)
+    assert carrier.opened == [1]
+
+
+def test_a_receipt_that_does_not_come_is_not_waited_for_as_long_as_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVFlare loses a message to a process that does not listen yet, and says nothing: a small one is sent again."""
+    monkeypatch.setattr(nvflare_engine, "RETRY_SECONDS", 0.01)
+    waits: list[float] = []
+
+    class Slow(Carrier):
+        def deliver(self, site: str, seal: bytes, content: bytes, timeout_seconds: float) -> bool:
+            waits.append(timeout_seconds)
+            return len(waits) > 1 and super().deliver(site, seal, content, timeout_seconds)
+
+    assert ask(Slow({"a": honest}), seconds=3600.0)["a"] == Sharing({"entities": 1})
+    assert max(waits) < 20.0
 
 
 def test_a_job_that_is_stopped_waits_for_nobody() -> None:
@@ -174,6 +228,6 @@ def test_rows_travel_as_the_engine_is_told() -> None:
     rows = np.zeros((100, 100), np.float32)
     for numbers in ("float32", "float16"):
         carrier = Carrier({"a": measures})
-        carrier.engine = NVFlareEngine(carrier, numbers)  # type: ignore[arg-type]
+        carrier.engine = NVFlareEngine(carrier, carrier.signer, numbers)  # type: ignore[arg-type]
         carrier.engine.exchange({"a": Fit(1, {"entities": rows})}, timeout_seconds=30)
     assert seen[1] < 0.55 * seen[0]

@@ -71,6 +71,29 @@ def test_a_site_is_killed_within_a_round_is_left_out_and_comes_back(layout: Layo
     assert spent_rounds(layout.sites["client-0"].parent / "run", "client-0") == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_killed_site_is_missed_soon_and_back_only_when_it_is(tmp_path: Path) -> None:
+    """The round may take an hour; the silence of a dead site ends its part of it long before. NVFlare still has the
+    dead site on its list then, but nobody says that it is back, and no round waits for it again.
+    """
+    training = {**SLOW_ROUNDS, "rounds": 20}
+    limits = {"round-seconds": 3600, "silence-seconds": 20}
+    layout = small_layout(tmp_path, DEFENDED, owners=2, training=training, federation=limits)
+    back = "client-1 is back"
+    with Parties(layout) as parties:
+        parties.start()
+        parties.wait_for_round(1)
+        parties.wait(lambda: parties.sites["client-1"].status.get("state") == "training")
+        parties.sites["client-1"].kill()
+        parties.wait(lambda: "client-1 was left out" in notes(layout.settings.run))
+        parties.wait_for_round(parties.server.status["round"] + 3)
+        assert back not in parties.server.output.read_text(encoding="utf-8")
+        assert notes(layout.settings.run).count("client-1 was left out") == 1
+        parties.sites["client-1"].start()
+        parties.finish()
+    assert back in parties.server.output.read_text(encoding="utf-8")
+    honest(layout)
+
+
 def test_a_site_that_comes_back_after_the_last_round_still_gets_the_model(layout: Layout) -> None:
     with Parties(layout) as parties:
         parties.start()

@@ -32,6 +32,7 @@ from fedkge.federation.messages import (
     Upload,
     Word,
 )
+from fedkge.mechanisms.events import Size
 
 NAMES = [f"person {number}" for number in range(30)]
 TERMS = {"rounds": 4, "dimension": 8, "batch-size": 64, "local-epochs": 1}
@@ -76,6 +77,7 @@ def settings(folder: Path, **more: Any) -> SiteSettings:
         (folder / "graph.tsv").write_text("".join(triples), encoding="utf-8")
         create_key(folder / "consortium.key")
     least = {"name": "north", "federation": "study", "graph": "graph.tsv", "threads": 1, "limits": {"rounds": 6}}
+    least |= {"entities": "from-triples"}
     return parse_site({**least, "privacy": {"defence": "dpsgd", "epsilon": 8, "noise": 4}, **more}, folder=folder)
 
 
@@ -105,7 +107,8 @@ def test_an_honest_server_gets_noised_rows_of_shared_entities_alone(server: Serv
     assert isinstance(upload, Upload)
     assert upload.rows["entities"].shape == (20, WIDTH)
     assert set(upload.rows) == {"entities"}
-    assert (upload.loss, upload.triples, spent(site)) == (None, 130, 1)
+    size = Ledger.read(site.run / "ledger.jsonl").once(site.name)["size"].value
+    assert (upload.loss, upload.triples, spent(site)) == (None, size, 1)
     assert (upload.rows["entities"] != np.float32(0.1)).all(), "every number has noise"
 
 
@@ -309,7 +312,7 @@ def test_a_plan_with_too_little_noise_leaves_no_promise_behind(tmp_path: Path) -
         refused = server.invite(rounds=1, **{"batch-size": 8})
         assert isinstance(refused, Failure)
         assert "this site wants at least 1.5" in refused.reason
-        assert not (site.run / "ledger.jsonl").exists() or not Ledger.read(site.run / "ledger.jsonl").promises
+        assert not Ledger.read(site.run / "ledger.jsonl").is_promised(site.name)
         assert isinstance(server.invite(rounds=40, **{"batch-size": 64}), Accept)
 
 
@@ -334,7 +337,24 @@ def test_finish_overwrites_nothing_with_nonsense(server: Server, site: SiteSetti
     assert not (site.run / "model.safetensors").exists()
 
 
-def test_the_size_of_the_graph_is_told_to_two_digits(server: Server) -> None:
+def test_the_size_of_the_graph_is_told_with_noise_and_paid_for(server: Server, site: SiteSettings) -> None:
     server.invite()
-    greeting = server.ask(Hello())
-    assert greeting.triples == 130
+    told = server.ask(Hello()).triples
+    ledger = Ledger.read(site.run / "ledger.jsonl")
+    assert ledger.once(site.name)["size"].value == told
+    assert [type(charge.event) for charge in ledger.charges(site.name)] == [Size]
+
+
+def test_a_refusal_that_depends_on_the_size_is_paid_for_and_the_size_is_kept(tmp_path: Path) -> None:
+    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 1.5})
+    sizes = set()
+    for rounds in (1, 2, 40):
+        with Member(site) as member:
+            server = Server(member, key_of(site))
+            reply = server.invite(rounds=rounds, **{"batch-size": 8 if rounds < 40 else 64})
+            assert isinstance(reply, Accept if rounds == 40 else Failure)
+        ledger = Ledger.read(site.run / "ledger.jsonl")
+        assert ledger.is_promised(site.name) == (rounds == 40)
+        assert [type(charge.event) for charge in ledger.charges(site.name)] == [Size]
+        sizes.add(ledger.once(site.name)["size"].value)
+    assert len(sizes) == 1

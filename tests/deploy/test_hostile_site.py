@@ -70,6 +70,7 @@ def wired(tmp_path: Path, **more: Any) -> Iterator[Wire]:
                 "name": name,
                 "federation": "study",
                 "graph": f"{name}.tsv",
+                "entities": "from-triples",
                 "run": f"run-{name}",
                 "seed": 7,
             }

@@ -11,6 +11,7 @@ pytest.importorskip("nvflare", reason="needs fedkge[nvflare]")
 
 from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.provision import EXECUTOR
+from fedkge.deploy.request_keys import PUBLIC_FILE, public_text
 from fedkge.errors import FedkgeError
 
 SERVER = {
@@ -26,6 +27,7 @@ def kit(folder: Path, **changes: Any) -> Path:
     startup.mkdir()
     for name in ("client.crt", "client.key", "rootCA.pem"):
         (startup / name).write_text(f"-----BEGIN {name}-----\n", encoding="ascii")
+    (startup / PUBLIC_FILE).write_text(public_text(bytes(range(32))) + " ", encoding="ascii")
     client = {"format_version": 2, "servers": [{**SERVER, **changes}], "client": {}}
     client["components"] = [{"id": "spy", "path": "os.system", "args": {"command": "true"}}]
     (startup / "fed_client.json").write_text(json.dumps(client), encoding="utf-8")
@@ -46,6 +48,7 @@ def test_only_certificates_and_the_address_are_taken(tmp_path: Path) -> None:
         "startup/client.crt",
         "startup/client.key",
         "startup/rootCA.pem",
+        "startup/requests.pub",
         "startup/fed_client.json",
         "local/resources.json",
         "local/authorization.json",
@@ -101,7 +104,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path, change: dict[str, An
         own_workspace(kit(tmp_path, **change), tmp_path / "run", "north")
 
 
-@pytest.mark.parametrize("name", ["client.crt", "client.key", "rootCA.pem", "fed_client.json"])
+@pytest.mark.parametrize("name", ["client.crt", "client.key", "rootCA.pem", "fed_client.json", "requests.pub"])
 def test_a_file_that_is_missing_or_something_else_is_named(tmp_path: Path, name: str) -> None:
     source = kit(tmp_path)
     for content in (b"x", b"-----BEGIN " + bytes(70_000)):

@@ -20,7 +20,15 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "site-policy
 LISTS = (set(SERVER_MAY_SET), set(SITE_DECIDES), set(SERVER_ALONE), set(NOBODY))
 PRIVACY: dict[str, Any] = {"defence": "recommended", "epsilon": 4.0, "delta": 1e-6, "count-share": 0.25}
 STEPS = {"defence": "noisy-steps", "epsilon": 4.0, "delta": 1e-6, "clip": 0.4, "private-negatives": "inside"}
-SITE = SiteSettings(name="north", federation="study", graph="g.tsv", seed=5, privacy=PRIVACY, limits={"rounds": 40})  # type: ignore[arg-type]
+SITE = SiteSettings(  # type: ignore[arg-type]
+    name="north",
+    federation="study",
+    graph="g.tsv",
+    entities="from-triples",
+    seed=5,
+    privacy=PRIVACY,
+    limits={"rounds": 40},
+)
 STEPPING = SITE.model_copy(update={"privacy": STEPS})
 
 VALUES = st.one_of(

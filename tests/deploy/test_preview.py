@@ -25,6 +25,7 @@ SITE = """
 name = "north"
 federation = "study"
 graph = "graph.tsv"
+entities = "from-triples"
 {more}
 [privacy]
 {privacy}
@@ -58,7 +59,9 @@ def test_it_says_what_is_promised_and_what_leaves(folder: Path) -> None:
     code, text = checked(folder / "site.toml")
     assert code == 0, text
     assert "epsilon 4 at delta 1e-05 (counts with noise of scale" in text.replace("\n", " ")
-    assert "41 pseudonyms of entities; its number of triples as 130" in text
+    told = "41 pseudonyms of entities; its number of triples with noise (standard deviation 28.3), drawn when it joins"
+    assert told in " ".join(text.split())
+    assert "from triples: 0 of 123 triples (0.0 %) are the only mention of a name" in " ".join(text.split())
     assert "defended rows that enough sites own" in text
     assert "names became" in text
     assert "name7" not in text.lower()
@@ -155,7 +158,14 @@ def test_a_selection_that_promises_nothing_is_refused(folder: Path) -> None:
 
 def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:
     site = parse_site(
-        {"name": "n", "federation": "s", "graph": "graph.tsv", "privacy": {"epsilon": 4}, "limits": {"rounds": 3}},
+        {
+            "name": "n",
+            "federation": "s",
+            "graph": "graph.tsv",
+            "entities": "from-triples",
+            "privacy": {"epsilon": 4},
+            "limits": {"rounds": 3},
+        },
         folder=folder,
     )
     with pytest.raises(PolicyError, match="rounds = 9"):
@@ -165,7 +175,66 @@ def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:
 
 def test_a_federation_file_gives_the_terms(folder: Path) -> None:
     terms = folder / "federation.toml"
-    terms.write_text('sites = ["north"]\n[training]\nrounds = 500\n', encoding="utf-8")
+    terms.write_text('sites = ["north", "south"]\n[training]\nrounds = 500\n', encoding="utf-8")
     code, text = checked(folder / "site.toml", "--terms", terms)
     assert code == 11
     assert "north: the server asks for rounds = 500, this site allows at most 100" in text
+
+
+def rare(folder: Path, name: str = "graph.tsv") -> None:
+    """Forty triples, each the only mention of its head, among names that many triples mention."""
+    lines = [f"n{i % 20}\tknows\tn{i * 7 % 19}\n" for i in range(2000)]
+    lines += [f"secret{i}\tknows\tn{i % 20}\n" for i in range(40)]
+    (folder / name).write_text("".join(dict.fromkeys(lines)), encoding="utf-8")
+
+
+def test_sole_mentions_are_counted_for_the_site(folder: Path) -> None:
+    rare(folder)
+    code, text = checked(folder / "site.toml")
+    assert code == 0, text
+    total = 380 + 40
+    assert (
+        f"40 of {total} triples (9.5 %) are the only mention of a name, and such triples are NOT protected"
+        in " ".join(text.split())
+    )
+    record = json.loads(checked(folder / "site.toml", "--json")[1])
+    assert record["sole_mentions"] == 40
+
+
+def test_a_threshold_is_previewed_without_drawing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rare(folder)
+    monkeypatch.setattr("fedkge.federation.name_release.released_names", lambda *_: pytest.fail("nothing is drawn"))
+    path = folder / "site.toml"
+    path.write_text(path.read_text().replace('"from-triples"', '"threshold"'), encoding="utf-8")
+    before = sorted(folder.rglob("*"))
+    code, text = checked(path)
+    assert code == 0, text
+    said = " ".join(text.split())
+    assert "pseudonyms of names that at least 26 triples mention, with noise (about 19 of 60 entities)" in said
+    assert "by a threshold, paid for: about 59 triples stay out of everything" in said
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_list_tells_nothing_about_triples(folder: Path) -> None:
+    names = sorted({f"n{i}" for i in range(20)} | {f"secret{i}" for i in range(40)} | {"nobody"})
+    (folder / "names.txt").write_text("\n".join(names), encoding="utf-8")
+    rare(folder)
+    path = folder / "site.toml"
+    path.write_text(path.read_text().replace('"from-triples"', '"names.txt"'), encoding="utf-8")
+    code, text = checked(path)
+    assert code == 0, text
+    assert "61 pseudonyms of entities" in text
+    assert "from a list: they tell nothing about triples" in " ".join(text.split())
+
+
+def test_a_file_from_before_the_choice_is_refused(folder: Path) -> None:
+    path = folder / "site.toml"
+    path.write_text(path.read_text().replace('entities = "from-triples"\n', ""), encoding="utf-8")
+    code, text = checked(path)
+    assert code == ConfigurationError.exit_code
+    assert "expected a choice of where the names of entities come from" in " ".join(text.split())
+
+
+def test_a_large_epsilon_gets_a_warning(folder: Path) -> None:
+    assert "Epsilon 16 is above 10" in " ".join(checked(write(folder, "epsilon = 16"))[1].split())
+    assert "is above 10" not in checked(write(folder, "epsilon = 8"))[1]

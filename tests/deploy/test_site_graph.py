@@ -18,7 +18,7 @@ KEY = Key(bytes(range(32)))
 def site(folder: Path, triples: str, **more: Any) -> SiteSettings:
     (folder / "graph.tsv").write_text(triples, encoding="utf-8")
     least: dict[str, Any] = {"name": "north", "federation": "study", "privacy": {"epsilon": 8}}
-    return SiteSettings(**{**least, "graph": str(folder / "graph.tsv"), **more})
+    return SiteSettings(**{**least, "entities": "from-triples", "graph": str(folder / "graph.tsv"), **more})
 
 
 def named(folder: Path, triples: str, **more: Any) -> tuple[list[str], set[tuple[str, str, str]]]:

@@ -10,7 +10,13 @@ from fedkge.deploy.site_settings import SiteSettings, parse_site, read_site
 from fedkge.errors import ConfigurationError
 from fedkge.mechanisms import PUBLISHED
 
-LEAST: dict[str, Any] = {"name": "north", "federation": "study", "graph": "g.tsv", "privacy": {"epsilon": 8}}
+LEAST: dict[str, Any] = {
+    "name": "north",
+    "federation": "study",
+    "graph": "g.tsv",
+    "entities": "from-triples",
+    "privacy": {"epsilon": 8},
+}
 
 FILE = """
 name = "north"
@@ -85,10 +91,23 @@ def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
         parse_site({**LEAST, **change})
 
 
-@pytest.mark.parametrize("missing", LEAST)
+@pytest.mark.parametrize("missing", sorted(set(LEAST) - {"entities"}))
 def test_what_has_no_default_must_be_there(missing: str) -> None:
     with pytest.raises(ConfigurationError, match=f"site.toml: {missing}: Field required"):
         parse_site({key: value for key, value in LEAST.items() if key != missing})
+
+
+def test_where_names_come_from_must_be_said() -> None:
+    without = {key: value for key, value in LEAST.items() if key != "entities"}
+    with pytest.raises(ConfigurationError, match=r"entities: expected a choice .* got none") as refused:
+        parse_site(without)
+    for choice in ('"names.txt"', '"threshold"', '"from-triples"', "federation check"):
+        assert choice in str(refused.value)
+    found = {value: parse_site({**without, "entities": value}).names_are for value in ("threshold", "names.txt")}
+    assert found == {"threshold": "threshold", "names.txt": "listed"}
+    assert parse_site({**without, "entities": "names.txt"}, folder=Path("/site")).entities == Path("/site/names.txt")
+    with pytest.raises(ConfigurationError, match="entities"):
+        parse_site({**without, "entities": 3})
 
 
 def test_no_defence_must_be_said() -> None:

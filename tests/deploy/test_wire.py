@@ -160,8 +160,11 @@ def test_a_layout_that_lies_is_refused(layout: Any, size: int, reason: str) -> N
         decode(laid_out(layout, bytes(size)))
 
 
+END = {"mark": "", "releases": 0}
+
+
 def upload(**fields: Any) -> dict[str, Any]:
-    return {"kind": "Upload", "round": 1, "triples": 1, "loss": 0.5} | fields
+    return {"kind": "Upload", "round": 1, "triples": 1, "loss": 0.5} | END | fields
 
 
 def scores(**fields: Any) -> dict[str, Any]:
@@ -169,7 +172,7 @@ def scores(**fields: Any) -> dict[str, Any]:
 
 
 def invite(**terms: Any) -> dict[str, Any]:
-    return {"kind": "Invite", "version": "1", "federation": "f", "numbers": "float32", "terms": terms}
+    return {"kind": "Invite", "version": "1", "federation": "f", "numbers": "float32", "terms": terms} | END
 
 
 @pytest.mark.parametrize(
@@ -182,6 +185,11 @@ def invite(**terms: Any) -> dict[str, Any]:
         (upload(triples=2**53 - 1), r"triples"),
         (upload(triples=10**4000), r"triples"),
         (upload(round=10**30), r"round"),
+        (upload(mark="AB" * 16), r"mark"),
+        (upload(mark="ab" * 16 + "\n"), r"mark"),
+        (upload(mark="ab" * 15), r"mark"),
+        (upload(releases=-1), r"releases"),
+        (upload(releases=10**30), r"releases"),
         (scores(metrics={"mrr": 10**30}), r"metrics"),
         (scores(metrics={"mrr": 1e308}), r"metrics"),
         (scores(metrics={"mrr\x1b[2J": 0.5}), r"text that prints, got 'mrr\\x1b"),

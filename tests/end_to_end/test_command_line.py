@@ -129,6 +129,7 @@ def test_train_shows_shards_metrics_controls_cost_and_what_next(graph: Path, tmp
         "TransE, fede",
         "client-1",
         "popularity, epsilon 1",
+        "an experimenter's control: no client's budget pays for it",
         "AMRI",
         "Communication",
         "KiB",

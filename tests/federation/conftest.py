@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -56,6 +57,13 @@ def break_off(configuration: Configuration, shards: Shards, folder: Path, rounds
         patched.setattr(Server, "run_round", stop)
         with pytest.raises(InterruptionError):
             start(configuration, shards.graphs, folder)
+
+
+def ledger_records(run: Path) -> list[dict[str, Any]]:
+    """The lines of a run's ledger without what is random: identity, numbers and checksums."""
+    lines = (run / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+    random = ("run", "nonce", "checksum")
+    return [{key: value for key, value in json.loads(line).items() if key not in random} for line in lines]
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -20,7 +21,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.errors import PrivacyError
+from fedkge.federation.account import open_account
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.data_key import read_key
 from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Evaluate, Fit
 from fedkge.federation.run import RunDirectory
@@ -103,6 +107,8 @@ def inspect(folder: Path) -> int:
             [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         elif path.suffix == ".toml":
             tomllib.loads(path.read_text(encoding="utf-8"))
+        elif path.name == "data.key":
+            read_key(path)
         elif path.suffix == ".txt":
             assert path.read_text(encoding="utf-8").endswith("\n")
         else:
@@ -121,7 +127,30 @@ def check_ledger(path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Every file of a run, but for its own key, the digest under it and its random identity."""
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    config = tomllib.loads(files["config.toml"].decode())
+    for key in ("data", "run"):
+        config["provenance"].pop(key, None)
+    return {
+        **{name: content for name, content in files.items() if not name.startswith("data.key")},
+        "config.toml": json.dumps(config).encode(),
+    }
+
+
+def refused(folder: Path, backup: Path) -> bool:
+    """Whether a backup of ledger and checkpoints, put back together, is refused; the run is as before afterwards."""
+    aside = folder.rename(folder.with_name("aside"))
+    shutil.copytree(backup, folder)
+    outcomes = []
+    for way in (lambda: resume(folder, data=SHARDS), lambda: open_account(folder)):
+        try:
+            way()
+        except PrivacyError as error:
+            outcomes.append("brought back from an older copy" in str(error))
+    shutil.rmtree(folder)
+    aside.rename(folder)
+    return outcomes == [True, True]
 
 
 def steps(ledger: Ledger, client: str) -> int:
@@ -158,8 +187,12 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
         done += os.WIFSIGNALED(status)
         seen.append(inspect(disturbed))
         unfinished += not (disturbed / "model.safetensors").exists()
+        if done == kills // 2 and state in DEFENCES:
+            shutil.rmtree(folder / "backup", ignore_errors=True)
+            shutil.copytree(disturbed, folder / "backup")
     finish(disturbed, options)
     inspect(disturbed)
+    rollback = state in DEFENCES and not refused(disturbed, folder / "backup")
     one, other = contents(folder / "undisturbed"), contents(disturbed)
     ledgers = [Ledger.read(folder / name / "ledger.jsonl") for name in ("undisturbed", "disturbed")]
     short_of = [name for name in ledgers[0].clients if steps(ledgers[1], name) < steps(ledgers[0], name)]
@@ -169,6 +202,7 @@ def main(folder: Path, kills: int, state: str, seed: int) -> None:
     print(  # noqa: T201
         json.dumps(
             {"kills": done, "attempts": attempts, "rounds": seen, "unfinished": unfinished, "different": different}
+            | {"rolled_back": rollback}
         )
     )
 

@@ -16,7 +16,7 @@ from fedkge.federation.defence import STEPS, check_defence
 from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.runs import open_run, resume, start
-from tests.federation.conftest import SHORT, break_off
+from tests.federation.conftest import SHORT, break_off, ledger_records
 from tests.federation.test_defence import client_of, killed, rows_of
 
 COPIED = {"defence": "recommended", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "dimension": 8}
@@ -217,8 +217,9 @@ def test_an_interrupted_run_goes_on_with_the_copy_that_it_drew(shards, tmp_path,
     with monkeypatch.context() as patched:
         patched.setattr("fedkge.federation.copied.NoisyCopy.draw", lambda *_: 1 / 0)
         resume(tmp_path / "halved", data=shards)
-    for file in ("model.safetensors", "ledger.jsonl"):
-        assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    halved, undisturbed = tmp_path / "halved", tmp_path / "whole"
+    assert (halved / "model.safetensors").read_bytes() == (undisturbed / "model.safetensors").read_bytes()
+    assert ledger_records(halved) == ledger_records(undisturbed)
     assert charges(whole.ledger) == [ONCE, [], [], []]
 
 

@@ -15,7 +15,7 @@ from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.federation.storage import load_tensors
 from fedkge.mechanisms.events import Geometric
 from fedkge.runs import open_run, resume, start
-from tests.federation.conftest import SHORT, break_off
+from tests.federation.conftest import SHORT, break_off, ledger_records
 from tests.federation.test_defence import client_of, rows_of
 
 COUNTED = {"defence": "noisy-steps", "epsilon": 8.0, "noise_seed": 1, "evaluate_every": 0, "count_share": 0.5}
@@ -118,8 +118,9 @@ def test_an_interrupted_run_goes_on_with_the_counts_that_it_drew(shards, tmp_pat
     with monkeypatch.context() as patched:
         patched.setattr("fedkge.federation.defended.ReleasedCounts.draw", lambda *_: 1 / 0)
         resume(tmp_path / "halved", data=shards)
-    for file in ("model.safetensors", "ledger.jsonl"):
-        assert (tmp_path / "halved" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    halved, undisturbed = tmp_path / "halved", tmp_path / "whole"
+    assert (halved / "model.safetensors").read_bytes() == (undisturbed / "model.safetensors").read_bytes()
+    assert ledger_records(halved) == ledger_records(undisturbed)
     assert prices(whole.ledger) == [2, 0, 0, 0]
 
 

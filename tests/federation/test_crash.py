@@ -23,6 +23,7 @@ def kill_and_resume(folder: Path, kills: int, kind: str, seed: int) -> None:
     report = json.loads(done.stdout)
     assert report["kills"] == kills
     assert report["different"] == []
+    assert not report["rolled_back"], "a backup of ledger and checkpoints was gone on from"
     assert report["rounds"] == sorted(report["rounds"])
     assert len(set(report["rounds"])) > kills // 8, "the kills did not spread over the training"
     assert report["unfinished"] >= kills // 3

@@ -60,7 +60,7 @@ def test_an_upload_tells_nothing_but_noised_rows(shards):
     public = client._plan.defence.triples
     assert isinstance(reply, Upload)
     assert (reply.loss, reply.triples, client.handle(Hello()).triples) == (None, public, public)
-    assert public >= len(shards[0].train)
+    assert public != len(shards[0].train)
 
 
 def test_every_row_of_an_upload_is_noised_even_of_a_client_with_one_triple(shards):
@@ -162,14 +162,14 @@ def test_noise_is_calibrated_to_the_budget_of_all_rounds(shards, accountant):
 
 def test_clients_stop_at_their_own_budget_and_the_rest_go_on(shards):
     small = replace(shards[2], train=shards[2].train[:40])  # a higher sampling rate: each round costs more
-    configuration = defended(noise=1.2, epsilon=6.0, rounds=60, batch_size=16, local_steps=4, accountant="rdp")
+    configuration = defended(noise=1.2, epsilon=8.0, rounds=60, batch_size=16, local_steps=4, accountant="rdp")
     run = Federation([shards[0], shards[1], small], configuration).run()
     rounds = {name: len(run.ledger.by_round(name)) for name in run.clients}
     assert 0 < rounds["client-2"] < rounds["client-0"] < 60
     for name, spent in run.epsilon().items():
         defence = defence_of(configuration, name, shards[0], run.ledger)
         more = (*run.ledger.charges(name), *run.ledger.by_round(name)[-1].charges)
-        assert spent <= 6.0 < defence.accountant.epsilon(more, 1e-5)
+        assert spent <= 8.0 < defence.accountant.epsilon(more, 1e-5)
 
 
 def test_goodbye_is_said_without_training(shards):

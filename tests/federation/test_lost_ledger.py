@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.errors import PrivacyError
+from fedkge.federation.account import open_account
 from fedkge.federation.defence import Defence, defence_of
+from fedkge.federation.observer import Observer
 from fedkge.federation.run import RunDirectory
-from fedkge.runs import resume, start
+from fedkge.runs import open_run, resume, start
 from tests.federation.test_defence import client_of, defended
+from tests.machines import another_machine
 
 
 @pytest.fixture
@@ -24,16 +29,67 @@ def prolonged(shards, tmp_path):
 
 def test_a_run_whose_ledger_is_gone_does_not_go_on(prolonged, shards):
     (prolonged / "ledger.jsonl").unlink()
-    for _ in range(2):  # the second time there is a new, short ledger
-        with pytest.raises(PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl knows nothing"):
-            resume(prolonged, data=shards)
+    with pytest.raises(PrivacyError, match="got 0 lines"):
+        resume(prolonged, data=shards)
+    with another_machine():
+        for _ in range(2):  # the second time there is a new, short ledger
+            with pytest.raises(PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl knows nothing"):
+                resume(prolonged, data=shards)
 
 
 def test_nor_does_one_whose_last_lines_were_cut_off(prolonged, shards):
     lines = (prolonged / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (prolonged / "ledger.jsonl").write_bytes(b"".join(lines[: 3 + 6]))  # promises and the first round
-    with pytest.raises(PrivacyError, match="lines are missing"):
+    with pytest.raises(PrivacyError, match="the 15 lines last written on this machine, got 9 lines"):
         resume(prolonged, data=shards)
+    with another_machine(), pytest.raises(PrivacyError, match="lines are missing"):
+        resume(prolonged, data=shards)
+
+
+def test_nor_does_one_whose_ledger_and_checkpoints_come_from_an_older_backup(prolonged, shards, tmp_path_factory):
+    """All files fit together, so only a witness elsewhere can tell; it used to spend the third round twice."""
+    backup = tmp_path_factory.mktemp("backup") / "run"
+    shutil.copytree(prolonged, backup)
+    spent = resume(prolonged, data=shards).epsilon()
+    shutil.rmtree(prolonged)
+    shutil.copytree(backup, prolonged)
+    for way in (lambda: resume(prolonged, data=shards), lambda: open_run(prolonged, data=shards)):
+        with pytest.raises(PrivacyError, match="brought back from an older copy"):
+            way()
+    with another_machine():
+        told = Told()
+        assert resume(prolonged, data=shards, observer=told).epsilon() == spent
+        assert "A rollback to an older copy before now is not noticed" in told.lines[0]
+        assert resume(prolonged, data=shards, observer=told).epsilon() == spent
+        assert len(told.lines) == 1
+
+
+class Told(Observer):
+    def __init__(self):
+        self.lines = []
+
+    def noticed(self, line):
+        self.lines.append(line)
+
+
+def test_nor_does_one_that_was_emptied_but_for_its_configuration(prolonged, shards):
+    """As a backup from its very beginning would leave it."""
+    for entry in prolonged.iterdir():
+        if entry.name == "ledger.jsonl":
+            entry.write_bytes(b"")
+        elif entry.is_dir():
+            shutil.rmtree(entry)
+        elif entry.name != "config.toml":
+            entry.unlink()
+    for way in (lambda: resume(prolonged, data=shards), lambda: open_account(prolonged)):
+        with pytest.raises(PrivacyError, match="got 0 lines"):
+            way()
+
+
+def test_a_new_run_in_a_folder_that_was_removed_is_a_new_run(prolonged, shards):
+    shutil.rmtree(prolonged)
+    run = start(defended(rounds=1), shards.graphs, prolonged)
+    assert [entry.round for entry in run.ledger.by_round("client-0")] == [1]
 
 
 def test_with_its_ledger_it_does(prolonged, shards):

@@ -223,7 +223,7 @@ def test_early_stopping_keeps_and_uses_the_best_round(shards, monkeypatch, tmp_p
     configuration = short(rounds=10, patience=2)
     directory = RunDirectory(tmp_path / "run") if on_disk else None
     if directory:
-        directory.create(configuration, provenance_of(tuple(shards), configuration))
+        directory.create(configuration, provenance_of(tuple(shards), configuration, directory.data_key()))
     federation = Federation(tuple(shards), configuration, directory)
     scripted(monkeypatch, federation, [0.1, 0.3, 0.2, 0.4, 0.4, 0.3])
     run = federation.run()

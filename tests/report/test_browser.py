@@ -63,7 +63,7 @@ def test_the_page_in_chromium(browser: Any, pages: dict[str, Path], name: str) -
         assert "owned" not in page.title()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         figures = page.evaluate(INSIDE)
-        assert len(figures) >= (1 if name == "comparison" else 5)
+        assert len(figures) >= (5 if name == "owner" else 1)
         for wide, high, left, right, available in figures:
             assert wide > 200
             assert high > 100

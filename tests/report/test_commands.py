@@ -17,22 +17,28 @@ def call(*arguments: object) -> tuple[int, str, str]:
 
 
 def test_report_writes_a_page_and_its_json(bare: Path) -> None:
-    code, out, _ = call("report", bare)
+    code, out, err = call("report", bare)
     assert code == 0
     assert out.startswith("Not measured")
-    content = json.loads((bare / "report.json").read_text(encoding="utf-8"))
-    assert content["copy"] == "shareable"
-    assert (bare / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    for name, copy in (("report", "shareable"), ("report-for-owner", "for-owner")):
+        content = json.loads((bare / f"{name}.json").read_text(encoding="utf-8"))
+        assert content["copy"] == copy
+        assert (bare / f"{name}.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert f"Shareable copy, only what is public or paid for: {bare / 'report.html'}" in out
+    assert f"Owner's copy, exact figures and named triples: {bare / 'report-for-owner.html'}" in out
+    assert "Pass on the shareable copy alone" in err
 
 
 def test_the_owners_copy_has_its_own_name(bare: Path, tmp_path: Path) -> None:
-    code, _, err = call("report", bare, "--for-owner")
+    code, out, _ = call("report", bare, "--for-owner", "--out", tmp_path / "mine.html", "--json")
     assert code == 0
-    assert "keep it with the data" in err
-    assert (bare / "report-for-owner.html").exists()
+    assert json.loads(out)["copy"] == "for-owner"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.html", "mine.json"]
     code, out, _ = call("report", bare, "--out", tmp_path / "new" / "page.html", "--beside", bare, "--json")
     assert code == 0
     assert json.loads(out) == json.loads((tmp_path / "new" / "page.json").read_text(encoding="utf-8"))
+    owners = json.loads((tmp_path / "new" / "page-for-owner.json").read_text(encoding="utf-8"))
+    assert owners["utility"]["rows"][-1]["kind"] == "beside"
 
 
 def test_refusals_say_what_to_do(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

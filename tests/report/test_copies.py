@@ -27,7 +27,7 @@ ADVICE = "--canary-source likely"
 
 def reported(folder: Path, source: str) -> Document:
     run_audit(train(SHARDS, out=folder, **{**OPTIONS, "canary_source": source}), ["copy"])
-    return gather(folder)
+    return gather(folder, "for-owner")
 
 
 @pytest.mark.parametrize(("source", "warned"), [("victim", True), ("likely", False)])

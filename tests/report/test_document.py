@@ -13,7 +13,7 @@ import pytest
 
 from fedkge.accounting.posterior import guess_worth
 from fedkge.configuration import parse
-from fedkge.errors import RunError
+from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
@@ -44,7 +44,7 @@ def test_the_same_run_gives_the_same_document(run: Path) -> None:
 
 
 def test_an_auc_comes_from_attacks_json(run: Path) -> None:
-    row = next(row for row in gather(run).attacks.rows if (row.attack, row.design) == ("cip", "B"))
+    row = next(row for row in gather(run, "for-owner").attacks.rows if (row.attack, row.design) == ("cip", "B"))
     outcomes = json.loads((run / "attacks.json").read_text(encoding="utf-8"))["outcomes"]
     source = [one for one in outcomes if (one["attack"], one["design"]) == ("cip", "B")][-1]
     assert source["round"] == row.round == 100
@@ -52,7 +52,7 @@ def test_an_auc_comes_from_attacks_json(run: Path) -> None:
 
 
 def test_utility_and_controls_come_from_metrics_jsonl(run: Path) -> None:
-    rows = gather(run).utility.rows
+    rows = gather(run, "for-owner").utility.rows
     record = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert rows[0].both == record["both.realistic.mrr"]
     parts = [(one["triples"], one["controls"]["popularity, epsilon 1"]) for one in record["clients"].values()]
@@ -61,18 +61,18 @@ def test_utility_and_controls_come_from_metrics_jsonl(run: Path) -> None:
 
 
 def test_the_bound_comes_from_audit_json_and_hashes_from_config_toml(run: Path) -> None:
-    document = gather(run)
+    document = gather(run, "for-owner")
     audit = json.loads((run / "audit.json").read_text(encoding="utf-8"))
     assert document.audit.largest is not None
     assert (document.audit.largest.epsilon, document.audit.ceiling) == (audit["bound"], audit["ceiling"])
     provenance = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))["provenance"]
-    assert document.method.data_hash == provenance["data"]
+    assert provenance["data"] not in document.to_json()
 
 
 def test_spending_comes_from_the_ledger(overclaimed: Path) -> None:
     from fedkge.accounting.ledger import Ledger  # noqa: PLC0415
 
-    document = gather(overclaimed)
+    document = gather(overclaimed, "for-owner")
     ledger = Ledger.read(overclaimed / "ledger.jsonl")
     assert document.claim.epsilon == ledger.spent("client-0")
     assert document.claim.promised == 8.0
@@ -82,7 +82,7 @@ def test_spending_comes_from_the_ledger(overclaimed: Path) -> None:
 
 
 def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(defended: Path) -> None:
-    document = gather(defended)
+    document = gather(defended, "for-owner")
     claim = document.claim
     assert claim.promised == 8.0
     assert claim.epsilon is not None
@@ -97,7 +97,8 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert not {"noise", "clip"} & set(dict(claim.facts))
     assert any("research seed" in warning for warning in claim.warnings)
     assert document.method.seed_note.startswith("RESEARCH SEED")
-    assert any("number of a client's training triples" in line for line in claim.not_covered)
+    assert claim.neighbours == "add or remove one triple"
+    assert not any("training triples" in line for line in claim.not_covered), "the size is covered too"
 
 
 def test_clients_whose_copies_differ_are_told_apart() -> None:
@@ -123,15 +124,35 @@ def test_the_mechanism_is_told_in_words() -> None:
 
 def test_only_the_owner_reads_names(run: Path) -> None:
     shareable, owner = gather(run), gather(run, "for-owner")
-    assert shareable.exposed.count == owner.exposed.count > 0
-    assert shareable.exposed.triples == ()
+    assert owner.exposed.count > 0
+    assert (shareable.exposed.count, shareable.exposed.triples) == (0, ())
     named = [triple.head for triple in owner.exposed.triples]
     assert any("script" in name for name in named)
     assert not any("<script" in line or "right to left" in line for line in shareable.to_json().splitlines())
 
 
+@pytest.mark.parametrize("name", ["run", "overclaimed", "defended"])
+def test_the_shareable_copy_is_made_of_configuration_ledger_and_releases_alone(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder = request.getfixturevalue(name)
+    (tmp_path / folder.name).mkdir()
+    for file in ("config.toml", "ledger.jsonl"):
+        shutil.copy(folder / file, tmp_path / folder.name / file)
+    if name == "defended":
+        shutil.copytree(folder / "checkpoints", tmp_path / folder.name / "checkpoints")
+    document = gather(folder)
+    assert document == gather(tmp_path / folder.name)
+    assert document.verdict.kind == ("no promise" if name == "run" else "promise")
+    for part in (document.attacks, document.audit, document.exposed):
+        assert "owner's copy" in part.missing
+    assert "No figure was paid for" in document.utility.missing
+    assert document.utility.rows == document.method.files == ()
+    assert document.method.targets_seed is None
+
+
 def test_what_is_not_there_is_said_in_plain_words(bare: Path) -> None:
-    document = gather(bare)
+    document = gather(bare, "for-owner")
     assert document.verdict.kind == "not measured"
     assert "no attack has been made" in document.attacks.missing
     assert "not been audited" in document.audit.missing
@@ -149,11 +170,19 @@ def test_a_damaged_file_is_named(run: Path, tmp_path: Path, file: str) -> None:
     for content in ("{", "[]", '{"format": 1}'):
         (copy / file).write_text(content, encoding="utf-8")
         with pytest.raises(RunError, match=file):
-            gather(copy)
+            gather(copy, "for-owner")
 
 
 def test_other_runs_stand_beside(run: Path, bare: Path) -> None:
-    row = gather(run, beside=[bare]).utility.rows[-1]
+    row = gather(run, "for-owner", beside=[bare]).utility.rows[-1]
     assert row.kind == "beside"
     assert "no federation" in row.name
     assert row.note.startswith("not comparable")
+
+
+def test_a_ledger_without_a_promise_is_an_error_and_no_traceback(bare: Path, tmp_path: Path) -> None:
+    """Found by fuzzing: one line that a crash tore, and nothing before it."""
+    shutil.copytree(bare, tmp_path / "torn")
+    (tmp_path / "torn" / "ledger.jsonl").write_bytes(b'{"promise')
+    with pytest.raises(PrivacyError, match="expected a promise for each client, got none"):
+        gather(tmp_path / "torn")

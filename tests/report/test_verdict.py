@@ -56,7 +56,7 @@ def test_attacks_are_judged_on_both_sides(run: Path) -> None:
 
 
 def test_a_contradicted_claim_comes_first(overclaimed: Path) -> None:
-    document = gather(overclaimed)
+    document = gather(overclaimed, "for-owner")
     assert document.claim.epsilon is not None
     assert document.audit.largest is not None
     assert document.audit.largest.epsilon > document.claim.epsilon
@@ -66,7 +66,7 @@ def test_a_contradicted_claim_comes_first(overclaimed: Path) -> None:
 
 
 def test_leakage_none_and_nothing(run: Path) -> None:
-    document = gather(run)
+    document = gather(run, "for-owner")
     rows, claim, audit = document.attacks.rows, document.claim, document.audit
     assert document.verdict.kind == "leakage found"
     blind = [replace(row, leaks=False if row.leaks is not None else None) for row in rows]
@@ -80,7 +80,7 @@ def test_leakage_none_and_nothing(run: Path) -> None:
 
 def test_no_sentence_says_safe(run: Path, bare: Path, overclaimed: Path) -> None:
     for folder in (run, bare, overclaimed):
-        assert "safe" not in gather(folder).to_json().lower().replace("safetensors", "")
+        assert "safe" not in gather(folder, "for-owner").to_json().lower().replace("safetensors", "")
 
 
 def test_the_limit_of_the_roc_is_met_by_randomised_response() -> None:

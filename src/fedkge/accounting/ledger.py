@@ -6,69 +6,37 @@ The order of a client's round is: `charge`, draw the noise, write the state besi
 its place, upload. So what was charged and not released is in no state that anybody could go on from.
 
 Guarantees: after a crash at any moment the ledger that is read back holds at least every charge that `charge` has
-returned for. (Who can write the file can also cut whole lines off its end; the checksums are against accidents.)
+returned for. A ledger that was cut, or brought back from an older copy, is refused where the `Witness` of its last head
+is there. (Who can write the file and the witness can write new ones: both are against accidents and backups.)
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from fedkge.accounting.accountants import make_accountant, merged
-from fedkge.accounting.ledger_lines import damage, read_lines, sealed
+from fedkge.accounting.extras import Extra
+from fedkge.accounting.ledger_chain import Chain
+from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
+from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
 from fedkge.accounting.promises import Promise, covers
+from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.errors import PrivacyError
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.mechanisms.events import Charge
 
-Charges: TypeAlias = tuple[Charge, ...]
-
-__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Promise"]
+__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
 FILTERED = "filter"
 """The fact of a promise whose noise was chosen from what was seen: only the whole budget is then a guarantee."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One charge: the round it paid for (None for a torn line), and whether that round's upload was let go."""
-
-    round: int | None
-    charges: Charges
-    released: bool = False
-
-
-@dataclass
-class _Account:
-    """What one client has promised and spent, in the order of the lines."""
-
-    promise: Promise
-    entries: list[Entry] = field(default_factory=list)
-    unreleased: dict[int, int] = field(default_factory=dict)
-    """Round to the place of its newest entry that was not released."""
-    states: set[str] = field(default_factory=set)
-    """Fingerprints of the states that were released."""
-
-    def charged(self, round: int, charges: Charges) -> bool:  # noqa: A002
-        """Whether this round is paid for and has not left."""
-        place = self.unreleased.get(round)
-        return place is not None and self.entries[place].charges == charges
-
-    def released(self, round: int) -> bool:  # noqa: A002
-        """Whether this round was paid for and has left, and waits for nothing."""
-        return round not in self.unreleased and any(entry.round == round for entry in self.entries)
-
-    def release(self) -> None:
-        """Let all that is paid for go: a later round may have drawn for what an earlier one paid."""
-        for place in self.unreleased.values():
-            self.entries[place] = replace(self.entries[place], released=True)
-        self.unreleased.clear()
 
 
 class Ledger:
@@ -83,44 +51,67 @@ class Ledger:
     (True, 3.5)
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, run: str = "", witness: Witness | None = None) -> None:
         self.path = path
-        self._accounts: dict[str, _Account] = {}
-        self._checksum = ""
+        self.kept = path is not None
+        """Whether its promises stand in a file, now or later."""
+        self.notice = ""
+        """What a person should know about this ledger; blank where there is nothing."""
+        self._chain = Chain(run, witness)
+        self._accounts: dict[str, ClientEntries] = {}
+        self._releases = 0
         self._size = 0
         self._failed = False
         self._lock = threading.RLock()
 
     @classmethod
-    def in_memory(cls) -> Ledger:
-        """A ledger for a run that keeps nothing on disk."""
-        return cls(None)
+    def in_memory(cls, kept: bool = False) -> Ledger:
+        """A ledger for a run that keeps nothing on disk; or, `kept`, one that a ledger on disk will adopt."""
+        ledger = cls(None)
+        ledger.kept = kept
+        return ledger
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The ledger at `path`, ready to be written; a new one if there is none.
+    def open(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
+        """The ledger at `path`, ready to be written; a new one if there is none. `run` is whose it must be.
 
         A line that a crash tore is counted as one largest round of every client, and that count is written down.
         """
-        ledger = cls(Path(path))
+        ledger = cls(Path(path), run, Witness(witness_folder()))
         if not ledger._file.exists():
             make_folder(ledger._file.parent)
             write_atomically(ledger._file, b"")
         content = ledger._file.read_bytes()
         whole = ledger._read(content)
+        ledger.notice = ledger._chain.check(ledger._name)
         if whole < len(content):
-            line, checksum = sealed(_torn(len(content) - whole), ledger._checksum)
+            line, record, checksum = ledger._chain.next_line(_torn(len(content) - whole))
             write_atomically(ledger._file, content[:whole], line)
-            ledger._checksum, ledger._size = checksum, whole + len(line)
+            ledger._size = whole + len(line)
+            ledger._chain.take(record, checksum)
+        ledger._chain.remember()
         return ledger
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same."""
-        ledger = cls(Path(path))
-        if not ledger._file.is_file():
-            raise PrivacyError(f"{path}: expected a privacy ledger, found no such file; was the run trained privately?")
-        ledger._read(ledger._file.read_bytes())
+    def read(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
+        """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same.
+
+        Whoever reads the ledger of a run directory uses `fedkge.federation.account.open_account`, which also looks at
+        the clients' states.
+        """
+        for last in (False, True):  # a run that goes on meanwhile may have written, and witnessed, one more line
+            ledger = cls(Path(path), run, Witness(witness_folder()))
+            if not ledger._file.is_file():
+                raise PrivacyError(
+                    f"{path}: expected a privacy ledger, found no such file; was the run trained privately?"
+                )
+            ledger._read(ledger._file.read_bytes())
+            try:
+                ledger.notice = ledger._chain.check(ledger._name)
+                break
+            except PrivacyError:
+                if last:
+                    raise
         ledger._failed = True
         return ledger
 
@@ -145,14 +136,52 @@ class Ledger:
         """Write down what a client promises, before its first charge; the same promise again changes nothing."""
         with self._lock:
             account = self._accounts.get(promise.client)
-            if account is not None and account.promise == promise:
+            if account is not None and account.promise == promise and not account.provisional:
                 return
-            if account is not None:
+            if account is not None and not account.provisional:
                 raise PrivacyError(
                     f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
                     "promise holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
                 )
             self._append({"kind": "promise", **promise.record()})
+
+    def pay_once(self, promise: Promise, what: str, charges: Sequence[Charge], value: Any) -> None:
+        """Write down what a client releases once before its promise, and what comes out: one line holds both.
+
+        It is on the disk when this returns; only then may `value` be used. Broken off before, the line is not there
+        and nobody has seen the value, so another may be drawn. `promise` is provisional: what is known of the
+        promise by now (budget, delta, accountant, data). It lets every reader count the charge if the real promise
+        never follows.
+        """
+        with self._lock:
+            account = self._accounts.get(promise.client)
+            if account is not None and (not account.provisional or what in account.once):
+                raise PrivacyError(
+                    f"{self._name}: the {what} of {promise.client} was to be released after its promise, or twice; use "
+                    "what was released, or start a new run"
+                )
+            records = [charge.record() for charge in merged(charges)]
+            line = {"kind": "once", "what": what, "charges": records, "value": value, "promise": promise.record()}
+            self._append(line)
+
+    def adopt(self, draft: Ledger) -> None:
+        """Write down everything that was released once and promised in `draft`, which nobody has used yet."""
+        for client, promise in draft.promises.items():
+            for what, once in draft.once(client).items():
+                self.pay_once(replace(promise, largest_round=()), what, once.charges, once.value)
+            self.promise(promise)
+
+    def once(self, client: str) -> Mapping[str, Once]:
+        """What the client has released once before its promise; empty for one that the ledger does not know."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return dict(account.once) if account else {}
+
+    def is_promised(self, client: str) -> bool:
+        """Whether the client has made its promise, and not only released something before it."""
+        with self._lock:
+            account = self._accounts.get(client)
+            return account is not None and not account.provisional
 
     def charge(self, client: str, round: int, charges: Sequence[Charge]) -> None:  # noqa: A002
         """Write down what a round is about to spend; it is on the disk when this returns.
@@ -163,6 +192,8 @@ class Ledger:
         spent = merged(charges)
         with self._lock:
             account = self._account(client)
+            if account.provisional:
+                raise PrivacyError(f"{self._name}: {client} has promised nothing yet; promise before charging")
             if not covers(account.promise.largest_round, spent):
                 raise PrivacyError(
                     f"{self._name}: round {round} of {client} would spend {_words(spent)}, more than the largest "
@@ -204,6 +235,54 @@ class Ledger:
                     f"{self._name}: round {round} of {client} was never charged, so it must not leave; charge it first"
                 )
 
+    @property
+    def releases(self) -> int:
+        """How many releases were written, of all clients."""
+        with self._lock:
+            return self._releases
+
+    @property
+    def mark(self) -> str:
+        """The random number of the last line; blank before the first. It depends on no data, so it may leave."""
+        with self._lock:
+            return self._chain.mark
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether a line of this ledger has this random number: then it holds all that was written before that one."""
+        with self._lock:
+            return self._chain.has_mark(mark)
+
+    def is_waiting(self, client: str) -> bool:
+        """Whether some round of the client is charged and not released."""
+        with self._lock:
+            return bool(self._account(client).unreleased)
+
+    def charge_extra(self, client: str, extra: Extra) -> None:
+        """Promise and charge a release beyond the rounds; it is on the disk when this returns.
+
+        One of this name that is charged and not kept was seen by nobody, and is not charged again.
+        """
+        with self._lock:
+            found = [each for each in self._account(client).extras if each.name == extra.name]
+            if not found:
+                self._append(extra.record(client))
+            elif found[0] != replace(extra, value=None):
+                raise PrivacyError(f"{self._name}: {client} has {extra.name!r} already, kept or at another price")
+            else:
+                self._check_alone()
+
+    def keep_extra(self, client: str, name: str, value: Mapping[str, int]) -> None:
+        """Write down what a charged release drew, before anybody sees it."""
+        with self._lock:
+            if not any(each.name == name and each.value is None for each in self._account(client).extras):
+                raise PrivacyError(f"{self._name}: {name!r} of {client} was never charged, or is kept already")
+            self._append({"kind": "extra-value", "client": client, "name": name, "value": dict(value)})
+
+    def extras(self, client: str) -> tuple[Extra, ...]:
+        """The client's releases beyond the rounds, in the order they were charged."""
+        with self._lock:
+            return tuple(self._account(client).extras)
+
     def has_released(self, client: str, state: str) -> bool:
         """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
         with self._lock:
@@ -211,10 +290,18 @@ class Ledger:
 
     def charges(self, client: str) -> Charges:
         """Everything that the client was charged, released or not, equal events together."""
-        return merged(charge for entry in self.by_round(client) for charge in entry.charges)
+        extras = (charge for extra in self.extras(client) for charge in extra.charges)
+        return merged((*self.charges_of_rounds(client), *extras))
+
+    def charges_of_rounds(self, client: str) -> Charges:
+        """What it paid before its rounds and for them. The promised epsilon limits this; extras add to it."""
+        with self._lock:
+            account = self._account(client)
+            before = [charge for once in account.once.values() for charge in once.charges]
+            return merged((*before, *(charge for entry in account.entries for charge in entry.charges)))
 
     def by_round(self, client: str) -> tuple[Entry, ...]:
-        """The client's charges one by one, in the order they were written."""
+        """The client's rounds one by one, in the order they were charged; `once` is what it paid before them."""
         with self._lock:
             return tuple(self._account(client).entries)
 
@@ -223,29 +310,41 @@ class Ledger:
 
         Where noise was chosen from what was seen, the running sum is no guarantee; the promised epsilon is.
         """
-        promise, charges = self._account(client).promise, self.charges(client)
+        promise = self._account(client).promise
         if promise.facts.get(FILTERED) and promise.epsilon is not None:
-            return promise.epsilon if charges else 0.0
-        return make_accountant(promise.accountant).epsilon(charges, promise.delta)
+            return (promise.epsilon if self.charges_of_rounds(client) else 0.0) + self._extra_epsilon(client)
+        return make_accountant(promise.accountant).epsilon(self.charges(client), promise.delta)
+
+    def promised(self, client: str) -> float | None:
+        """The epsilon that the client promises in all: for its rounds, and for every release beyond them."""
+        epsilon = self._account(client).promise.epsilon
+        return None if epsilon is None else epsilon + self._extra_epsilon(client)
+
+    def _extra_epsilon(self, client: str) -> float:
+        return math.fsum(extra.epsilon for extra in self.extras(client))
 
     @property
     def _name(self) -> str:
         return str(self.path or "privacy ledger")
 
-    def _account(self, client: str) -> _Account:
+    def _account(self, client: str) -> ClientEntries:
         if client not in self._accounts:
             known = ", ".join(self._accounts) or "nobody"
             raise PrivacyError(f"{self._name}: {client} has promised nothing (known: {known}); promise before charging")
         return self._accounts[client]
 
     def _append(self, record: dict[str, Any]) -> None:
-        """Write a line, sync it, and only then believe it; broken off in between, this ledger writes nothing more."""
+        """Write a line, sync it, let the witness see it, and only then believe it.
+
+        Broken off in between, this ledger writes nothing more.
+        """
         self._check_alone()
-        line, checksum = sealed(record, self._checksum)
+        line, marked, checksum = self._chain.next_line(record)
         self._failed = True
         if self.path is not None:
             self._write(line)
-        self._checksum = checksum
+        self._chain.take(marked, checksum)
+        self._chain.remember()
         self._apply(record)
         self._failed = False
 
@@ -276,10 +375,11 @@ class Ledger:
         whole = 0
         for number, (record, checksum, end) in enumerate(read_lines(content, self._name), start=1):
             try:
-                self._apply(record)
+                self._chain.take(record, checksum)
+                self._apply({key: value for key, value in record.items() if key not in (NONCE, RUN)})
             except (KeyError, TypeError, ValueError, PrivacyError) as error:
                 raise damage(self._name, number, f"it makes no sense ({error})") from error
-            whole, self._checksum = end, checksum
+            whole = end
         if whole < len(content):
             self._apply(_torn(len(content) - whole))
         self._size = whole
@@ -289,21 +389,26 @@ class Ledger:
         kind = record["kind"]
         if kind == "promise":
             promise = Promise.of_record(record)
-            self._accounts[promise.client] = _Account(promise)
+            known = self._accounts.get(promise.client)
+            self._accounts[promise.client] = known.promised(promise) if known else ClientEntries(promise)
+        elif kind == "once":
+            promise = Promise.of_record(record["promise"])
+            account = self._accounts.setdefault(promise.client, ClientEntries(promise, provisional=True))
+            charges = tuple(Charge.of_record(charge) for charge in record["charges"])
+            account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":
             for account in self._accounts.values():
                 account.entries.append(Entry(None, account.promise.largest_round))
         elif kind == "charge":
-            account = self._account(record["client"])
-            account.unreleased[record["round"]] = len(account.entries)
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
-            account.entries.append(Entry(record["round"], charges))
+            self._account(record["client"]).charge(record["round"], charges)
         elif kind == "release":
-            account = self._account(record["client"])
-            if record["round"] not in account.unreleased and not account.released(record["round"]):
-                raise ValueError(f"round {record['round']} was never charged")
-            account.release()
-            account.states.add(record.get("state", ""))
+            self._account(record["client"]).release(record["round"], record.get("state", ""))
+            self._releases += 1
+        elif kind == "extra":
+            self._account(record["client"]).extras.append(Extra.of_record(record))
+        elif kind == "extra-value":
+            self._account(record["client"]).keep_extra(record["name"], record["value"])
         else:
             raise ValueError(f"unknown kind {kind!r}")
 

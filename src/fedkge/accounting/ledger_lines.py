@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fedkge.errors import PrivacyError
 from fedkge.plain_files import parse_json
 
-CHECKSUM = "checksum"
+CHECKSUM, NONCE, RUN = "checksum", "nonce", "run"
+
+
+def fresh_token() -> str:
+    """128 random bits of the operating system: they tell nothing, and nobody can guess them.
+
+    >>> is_token(fresh_token()), fresh_token() == fresh_token()
+    (True, False)
+    """
+    return secrets.token_hex(16)
+
+
+def is_token(value: object) -> bool:
+    """Whether this is what `fresh_token` makes.
+
+    >>> is_token("../../etc/passwd")
+    False
+    """
+    return isinstance(value, str) and len(value) == 32 and set(value) <= set("0123456789abcdef")
 
 
 def sealed(record: Mapping[str, Any], previous: str) -> tuple[bytes, str]:

@@ -27,12 +27,14 @@ from fedkge.mechanisms.events import (
     Event,
     Gaussian,
     Geometric,
+    Names,
     PublishedGaussian,
     PublishedTest,
     Responses,
     SampledGaussian,
     SampledPair,
     SampledTest,
+    Size,
 )
 
 Distribution: TypeAlias = Any
@@ -108,12 +110,14 @@ def _unsound(charges: Sequence[Charge]) -> bool:
 
 
 def _simplified(charges: Sequence[Charge]) -> tuple[Charge, ...]:
-    """The same cost in fewer events: a pair is one Gaussian, and all unsampled Gaussians are one."""
+    """The same cost in fewer events: a pair is one Gaussian, all unsampled Gaussians are one, names are counts."""
     precision, rest = 0.0, []
     for charge in merged(charges):
         event = charge.event
         if isinstance(event, SampledPair):
             event = SampledGaussian(event.rate, event.multiplier)
+        if isinstance(event, Names):  # two counts, and a part of delta that is counted as a failure
+            event = Geometric(event.scale)
         if isinstance(event, Gaussian) or (isinstance(event, SampledGaussian) and event.rate == 1):
             precision += charge.steps / event.multiplier**2
         else:
@@ -146,7 +150,7 @@ def _multiplier(event: Event) -> float:
         return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
-    if isinstance(event, Geometric | Responses):
+    if isinstance(event, Geometric | Responses | Size | Names):
         raise ConfigurationError(f"no Gaussian stands for {event}")
     return event.multiplier
 
@@ -155,6 +159,8 @@ def _span(event: Event) -> float:
     """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
     if isinstance(event, Geometric):
         return 2 / event.scale
+    if isinstance(event, Size):
+        return 1 / event.scale
     if isinstance(event, Responses):
         return event.epsilon
     noise = _multiplier(event)
@@ -165,6 +171,8 @@ def _typical_loss(charge: Charge) -> float:
     """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
     if isinstance(charge.event, Geometric):
         return charge.steps * 2 / charge.event.scale * math.tanh(0.5 / charge.event.scale)
+    if isinstance(charge.event, Size):
+        return charge.steps / charge.event.scale * math.tanh(0.5 / charge.event.scale)
     if isinstance(charge.event, Responses):
         return charge.steps * charge.event.epsilon * math.tanh(0.5 * charge.event.epsilon)
     rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
@@ -183,6 +191,10 @@ def distribution(event: Event, interval: float) -> Distribution:
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             1 / event.scale, sensitivity=1, value_discretization_interval=interval
         ).self_compose(2)
+    if isinstance(event, Size):  # one count changes by one
+        return privacy_loss_distribution.from_discrete_laplace_mechanism(
+            1 / event.scale, sensitivity=1, value_discretization_interval=interval
+        )
     if isinstance(event, Responses):  # one answer changes, as a count that changes by one
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             event.epsilon, sensitivity=1, value_discretization_interval=interval

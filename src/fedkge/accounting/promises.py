@@ -25,8 +25,8 @@ class Promise:
     """One client's promise for one run.
 
     `epsilon` is the budget (None: spending is counted, not limited), `largest_round` the most that one round may
-    spend, and `facts` whatever else a reader of the ledger should know: `data`, a digest by which runs on the same
-    triples are recognised, batch, steps, clipping, noise.
+    spend, and `facts` whatever else a reader of the ledger should know: `data`, a keyed digest by which its
+    holder recognises runs on the same triples, batch, steps, clipping, noise.
 
     >>> promise = Promise("client-0", delta=1e-5, epsilon=8, largest_round=(), facts={"batch": 4096})
     >>> Promise.of_record(promise.record()) == promise

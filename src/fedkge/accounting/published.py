@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fedkge.accounting.accountants import check_delta, merged
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, PublishedGaussian, PublishedTest, SampledGaussian, SampledTest
+from fedkge.mechanisms.events import Charge, PublishedGaussian, PublishedTest, SampledGaussian, SampledTest, Size
 
 MOST_ORDER = 256
 Known = SampledGaussian | PublishedGaussian | SampledTest | PublishedTest
@@ -41,12 +41,12 @@ class PublishedAccountant:
 
     def epsilon_and_order(self, charges: Sequence[Charge], delta: float) -> tuple[float, int]:
         """Epsilon, and the order that gives it; infinite where no order is allowed."""
-        counted = merged(charges)
+        sizes, counted = _apart(charges)
         if not counted:
-            return 0.0, 2
+            return sizes, 2
         events = [_known(charge) for charge in counted]
         orders = [order for order in range(2, MOST_ORDER + 1) if self._allows(events, order)]
-        found = [(self.epsilon_at(counted, delta, order), order) for order in orders]
+        found = [(sizes + self.epsilon_at(counted, delta, order), order) for order in orders]
         return min(found, default=(math.inf, 0))
 
     def epsilon_at(self, charges: Sequence[Charge], delta: float, order: int) -> float:
@@ -65,6 +65,13 @@ class PublishedAccountant:
         if not self.respect_alpha_range:
             return True
         return all(order_is_allowed(event.rate, _noise(event), order) for event in events)
+
+
+def _apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
+    """What sizes cost, which is pure epsilon and adds up, and the charges that the paper has formulas for."""
+    sizes = [(charge.event.scale, charge.steps) for charge in charges if isinstance(charge.event, Size)]
+    rest = merged(charge for charge in charges if not isinstance(charge.event, Size))
+    return math.fsum(steps / scale for scale, steps in sizes), rest
 
 
 def gradient_term(rate: float, noise: float, order: float) -> float:

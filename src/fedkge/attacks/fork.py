@@ -75,7 +75,11 @@ class ForkedSeat:
 
     def _weight(self, name: str) -> float:
         weighted = self._run.configuration.aggregation == "weighted"
-        return float(len(self._run.shards[self._run.clients.index(name)].train)) if weighted else 1.0
+        if not weighted:
+            return 1.0
+        if self._run.ledger is not None:
+            return float(self._run.ledger.promises[name].facts["triples"])
+        return float(len(self._run.shards[self._run.clients.index(name)].train))
 
     def _own(self, rows: Rows) -> Table:
         return partial_table(rows, self._places[self._adversary], len(self._run.entities))
@@ -107,6 +111,6 @@ class ForkedSeat:
             ledger.promise(self._run.ledger.promises[name])
             plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
-        steps = self._recorded * options.steps_per_round(len(client.shard.train))
+        steps = self._recorded * options.steps_per_round(client.triples)
         client.continue_from(self._private[name]["relations"], steps, self._recorded, self._released(name))
         return client

@@ -112,7 +112,7 @@ def _cast(bare: Run, canaries: Targets, read: Reader, number: int, path: Path) -
     folder = Path(mkdtemp(dir=path.parent))
     try:
         directory = RunDirectory(folder / "run")
-        directory.create(options, provenance_of(shards, options))
+        directory.create(options, provenance_of(shards, options, directory.data_key()))
         shadow = Federation(shards, options, directory, start=start_vectors(options, shards)).run()
         save_tensors(path, {**read(shadow, canaries), "coins": coins.astype(np.int32)}, {})
     finally:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedkge.federation.run import LEDGER, RunDirectory
+from fedkge.federation.account import open_account
+from fedkge.federation.run import RunDirectory
 
 if TYPE_CHECKING:
     from fedkge.accounting.ledger import Ledger
@@ -42,14 +43,10 @@ def claim_of(directory: Path, client: str) -> Claim | None:
     ...     claim_of(Path(folder), "client-0") is None
     True
     """
-    path = directory / LEDGER
-    if not path.exists() or path.stat().st_size == 0:
-        return None
-    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (only runs with a defence have anything to count)
-    from fedkge.accounting.validity import why_not_private  # noqa: PLC0415
+    from fedkge.accounting.validity import why_not_private  # noqa: PLC0415 (only defended runs have anything to count)
 
-    ledger = Ledger.read(path)
-    if client not in ledger.clients:
+    ledger = open_account(directory)
+    if ledger is None or client not in ledger.clients:
         return None
     promise, spent, reason = ledger.promises[client], ledger.spent(client), why_not_private(ledger.promises[client])
     if not math.isfinite(spent):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.accounting.deltas import USUAL_DELTA
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cip import overlaps
@@ -124,7 +125,7 @@ def run_audit(
         names = tuple(name for name in names if name != COPY)
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
     claim = claim_of(run.directory, run.configuration.victim)
-    delta = claim.delta if claim else run.configuration.delta
+    delta = claim.delta if claim else run.configuration.delta or USUAL_DELTA
     scores, adversaries, last = _scores(run, canaries, names, progress)
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
@@ -169,7 +170,8 @@ def reach(
     for number in numbers:
         check_guesses(number, configuration.canaries)
     shared = corrected(confidence, len(numbers) * len(names))
-    return max(ceiling(number, configuration.canaries, configuration.delta, shared) for number in numbers)
+    delta = configuration.delta or USUAL_DELTA
+    return max(ceiling(number, configuration.canaries, delta, shared) for number in numbers)
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:

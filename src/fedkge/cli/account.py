@@ -49,8 +49,15 @@ def account(
     steps: Annotated[int, typer.Option(min=1, help="Noisy steps, per round.", rich_help_panel=PLAN)] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds.", rich_help_panel=PLAN)] = 1,
     delta: Annotated[
-        float | None, typer.Option(help="Delta; default 1e-5, or what the runs promised.", rich_help_panel=PLAN)
+        float | None,
+        typer.Option(
+            help="Delta; default the smaller of 1e-5 and 1/(10 triples), or what the runs promised.",
+            rich_help_panel=PLAN,
+        ),
     ] = None,
+    allow_large_delta: Annotated[
+        bool, typer.Option("--allow-large-delta", help="Accept a delta of 1/triples or more.", rich_help_panel=PLAN)
+    ] = False,
     mechanism: Annotated[
         str,
         typer.Option(
@@ -89,6 +96,12 @@ def account(
         str | None,
         typer.Option(metavar="pld|rdp", help="Who counts; default pld, or as promised.", rich_help_panel=SHOW),
     ] = None,
+    pass_on: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the run's ledger as others may read it, without digests of data.", rich_help_panel=SHOW
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw epsilon over rounds: FILE.svg, .png or .pdf.", rich_help_panel=SHOW)
     ] = None,
@@ -107,12 +120,16 @@ def account(
     if plot is not None:
         check_plot_path(plot)
     if runs:
-        from fedkge.cli.account_runs import account_runs  # noqa: PLC0415
+        from fedkge.cli.account_runs import account_runs, write_ledger_to_pass_on  # noqa: PLC0415
 
         if batch or triples or sigma or epsilon:
             raise ConfigurationError("expected run directories or a plan, got both: leave one out")
-        account_runs(runs, delta, accountant, plot, as_json)
+        if pass_on is not None:
+            write_ledger_to_pass_on(runs, pass_on)
+        account_runs(runs, delta, allow_large_delta, accountant, plot, as_json)
         return
+    if pass_on is not None:
+        raise ConfigurationError("--pass-on writes the ledger of a run: name its run directory")
     if mechanism == COPY:
         from fedkge.cli.account_copy import account_copy  # noqa: PLC0415
 
@@ -122,6 +139,7 @@ def account(
             )
         account_copy(epsilon, 1e-5 if delta is None else delta, as_json)
         return
+    from fedkge.accounting.deltas import chosen_delta  # noqa: PLC0415
     from fedkge.accounting.plans import CostPlan  # noqa: PLC0415
 
     if batch is None or triples is None or (sigma is None) == (epsilon is None):
@@ -135,7 +153,7 @@ def account(
         triples=triples,
         steps=steps,
         rounds=rounds,
-        delta=1e-5 if delta is None else delta,
+        delta=chosen_delta(delta, triples, allow_large_delta),
         decay=decay,
         selection_share=selection_share,
         gap=sigma_r,
@@ -151,6 +169,7 @@ def _account_plan(
 ) -> None:
     from fedkge.accounting import calibrate, make_accountant  # noqa: PLC0415
     from fedkge.accounting.curves import epsilon_over_rounds  # noqa: PLC0415
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415
     from fedkge.accounting.posterior import guess_worth  # noqa: PLC0415
 
     chosen = make_accountant("published" if plan.mechanism == "published" else name)
@@ -170,6 +189,8 @@ def _account_plan(
         _show(plan, noise, budget, chosen, costs, curve)
         if worth:
             stdout().print(worth.words, markup=False, soft_wrap=True)
+    if warning := large_epsilon(costs[chosen.name] if math.isfinite(costs[chosen.name]) else None):
+        say(f"WARNING: {warning}")
     if plot is not None:
         say(f"Drawn: {plot}")
 

@@ -58,7 +58,7 @@ def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
 
 
 def _worth(plan: Defence) -> GuessWorth | None:
-    return guess_worth(plan.charges(1.0, first=True), plan.options.epsilon or 0.0, plan.options.delta)
+    return guess_worth(plan.charges(1.0, first=True), plan.options.epsilon or 0.0, plan.delta)
 
 
 def _shares(plan: Defence) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,29 +17,36 @@ from fedkge.errors import ConfigurationError, PrivacyError, RunError
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
     from fedkge.accounting.curves import Curve
+    from fedkge.accounting.ledger import Charges
     from fedkge.accounting.posterior import GuessWorth
     from fedkge.accounting.statements import Total
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """A run's ledger, and the digest of the data it was trained on (blank for a bare ledger file)."""
+    """A run's ledger; `is_run` says whether the rest of its run directory is there too."""
 
     path: Path
     ledger: Ledger
-    data: str
+    is_run: bool
 
 
 def account_runs(
-    paths: Sequence[Path], delta: float | None, accountant: str | None, plot: Path | None, as_json: bool
+    paths: Sequence[Path],
+    delta: float | None,
+    allow_large_delta: bool,
+    accountant: str | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Print what the clients of these runs have spent."""
     from fedkge.accounting import make_accountant  # noqa: PLC0415
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415
     from fedkge.accounting.statements import spending_over_runs  # noqa: PLC0415
 
     runs = [_open(path) for path in _with_overwritten(paths)]
     _check_same_data(runs)
-    given, name = _delta(runs, delta), accountant or _accountant(runs)
+    given, name = _delta(runs, delta, allow_large_delta), accountant or _accountant(runs)
     counting = make_accountant(name)
     with stderr().status("accounting"):
         each = [_run_record(run) for run in runs]
@@ -71,8 +80,25 @@ def account_runs(
         _show(runs, record, clients, owners, curves)
         if worth:
             stdout().print(worth_table(worth))
+    if warning := large_epsilon(max((cost for cost in costs.values() if math.isfinite(cost)), default=None)):
+        say(f"WARNING: {warning}")
     if plot is not None:
         say(f"Drawn: {plot}")
+
+
+def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
+    """Write the ledger of one run without its digests of data; a file that is there stays."""
+    from fedkge.accounting.passing_on import ledger_to_pass_on  # noqa: PLC0415
+    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415
+
+    if len(paths) != 1:
+        raise ConfigurationError(f"--pass-on writes the ledger of one run, got {len(paths)} runs")
+    path = _open(paths[0]).ledger.path
+    if path is None or out.exists():
+        raise ConfigurationError(f"{out}: a file is there already and stays; name another for --pass-on")
+    make_folder(out.parent)
+    write_atomically(out, ledger_to_pass_on(path.read_bytes(), str(path)))
+    say(f"Written for others to read: {out}")
 
 
 def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
@@ -90,47 +116,58 @@ def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
+    from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
-    if path.is_file():
-        ledger, data = Ledger.read(path), ""
-    elif (path / FILE_NAME).is_file():
-        ledger, directory = Ledger.read(path / FILE_NAME), RunDirectory(path)
+    folder = path.parent if path.is_file() and path.name == FILE_NAME else path
+    directory, is_run = RunDirectory(folder), False
+    ledger: Ledger | None
+    if folder.is_file():
+        ledger = Ledger.read(folder)  # of an overwritten run, or a copy: its checkpoints are not here
+    elif directory.exists() or directory.ledger.is_file():
         provenance = directory.read_configuration()[1] if directory.exists() else {}
         check_has_data(path, provenance)
-        data = str(provenance.get("data", ""))
-    elif RunDirectory(path).exists():
-        raise PrivacyError(
-            f"{path}: this run has no {FILE_NAME}: it was trained without a defence, so nothing bounds what it gave "
-            "away; train with --defence recommended --epsilon 8"
-        )
+        ledger, is_run = open_account(folder), directory.exists() and path == folder
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if not ledger.clients:
+    if ledger is None and directory.exists() and directory.read_configuration()[0].defence == "none":
+        raise PrivacyError(
+            f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
+            "--defence recommended --epsilon 8"
+        )
+    if ledger is None or not ledger.clients:
         raise PrivacyError(f"{path}: nobody has promised anything yet; the run ended before its first round")
-    return _Opened(path, ledger, data)
+    if ledger.notice:
+        say(ledger.notice)
+    return _Opened(path, ledger, is_run)
 
 
 def _check_same_data(runs: Sequence[_Opened]) -> None:
-    known = {run.data: run.path for run in runs if run.data}
-    if len(known) > 1:
-        (one, first), (other, second), *_ = known.items()
-        raise ConfigurationError(
-            f"{first} and {second} were trained on different data, or other shards of it ({one[:12]}, {other[:12]}), "
-            "so their clients do not hold the same triples; account for them one by one. If a triple may be in both, "
-            "its epsilons add up"
-        )
+    """Refuse runs of which it is known that no client holds the same triples; only digests under one key can tell."""
+    from fedkge.accounting.statements import digest_of  # noqa: PLC0415
+    from fedkge.federation.data_key import key_name  # noqa: PLC0415
+
+    known = [(run, {digest_of(run.ledger, client) for client in run.ledger.clients}) for run in runs if run.is_run]
+    for (one, first), (other, second) in combinations(known, 2):
+        keys = {key_name(digest) for digest in first | second}
+        if len(keys) == 1 and "" not in keys and not first & second:
+            raise ConfigurationError(
+                f"{one.path} and {other.path} were trained on different data, or other shards of it, so their clients "
+                "do not hold the same triples; account for them one by one. If a triple may be in both, its epsilons "
+                "add up"
+            )
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigurationError("a run was named twice; name each once, or its charges would be counted twice")
 
 
-def _delta(runs: Sequence[_Opened], given: float | None) -> float:
+def _delta(runs: Sequence[_Opened], given: float | None, allow_large: bool) -> float:
+    """The given delta, if it is small enough for the largest client; else the smallest that a client promised."""
+    from fedkge.accounting.deltas import chosen_delta  # noqa: PLC0415
+
+    promises = [promise for run in runs for promise in run.ledger.promises.values()]
     if given is not None:
-        return given
-    deltas = sorted({promise.delta for run in runs for promise in run.ledger.promises.values()})
-    if len(deltas) > 1:
-        raise ConfigurationError(f"the runs promised different deltas ({', '.join(map(str, deltas))}); choose: --delta")
-    return deltas[0]
+        return chosen_delta(given, max(int(promise.facts.get("triples", 1)) for promise in promises), allow_large)
+    return min(promise.delta for promise in promises)
 
 
 def _accountant(runs: Sequence[_Opened]) -> str:
@@ -144,10 +181,11 @@ def _run_record(run: _Opened) -> dict[str, Any]:
     clients = {}
     for client, promise in run.ledger.promises.items():
         entries, spent = run.ledger.by_round(client), run.ledger.spent(client)
+        promised = run.ledger.promised(client)
         clients[client] = {
-            "budget": promise.epsilon,
+            "budget": promised,
             "spent": finite(spent),
-            "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
+            "left": None if promised is None else max(0.0, promised - spent),
             "delta": promise.delta,
             "accountant": promise.accountant,
             "neighbours": promise.neighbours,
@@ -204,10 +242,18 @@ def _curves(
 
     curves = {}
     for name, total in clients.items():
-        entries = [entry.charges for place, client in total.parts for entry in runs[place].ledger.by_round(client)]
+        entries = [charges for place, client in total.parts for charges in _releases(runs[place].ledger, client)]
         if entries and not total.spending.budgets:
             curves[name] = epsilon_over_rounds(entries, delta, accountant, POINTS)
     return curves
+
+
+def _releases(ledger: Ledger, client: str) -> list[Charges]:
+    """What a client was charged, round by round, the first with what was paid before it; then each release beyond."""
+    before = tuple(charge for once in ledger.once(client).values() for charge in once.charges)
+    first, *rest = [entry.charges for entry in ledger.by_round(client)] or [()]
+    rounds = [(*before, *first), *rest] if before or first else []
+    return rounds + [extra.charges for extra in ledger.extras(client)]
 
 
 def _show(
@@ -251,7 +297,8 @@ def _tell_unsure(unsure: dict[str, list[str]]) -> None:
         names = ", ".join(name for name, paths in unsure.items() if path in paths)
         stdout().print(
             f"An upper bound: nobody in {path} is known to hold the same triples as {names} (another split or other "
-            "data, or the ledger does not tell), so its costliest client is counted in full.\n",
+            "data, or a ledger without a digest, or with one under another key), so its costliest client is counted in "
+            "full.\n",
             markup=False,
             soft_wrap=True,
         )
@@ -285,6 +332,6 @@ def _holders(count: int, clients: int, unsure: bool) -> str:
 def _plot(curves: dict[str, Curve], runs: Sequence[_Opened], path: Path) -> None:
     from fedkge.accounting.curves import plot_curves  # noqa: PLC0415
 
-    budgets = {promise.epsilon for run in runs for promise in run.ledger.promises.values()}
+    budgets = {run.ledger.promised(client) for run in runs for client in run.ledger.clients}
     budget = budgets.pop() if len(budgets) == 1 else None
     plot_curves(curves, path, " + ".join(run.path.name for run in runs), budget)

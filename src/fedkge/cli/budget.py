@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def warn(configuration: Configuration) -> None:
-    """Say loudly what makes a defence worth nothing."""
+    """Say loudly what makes a defence worth nothing, or little."""
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
+
+    if warning := large_epsilon(configuration.epsilon):
+        say(f"WARNING: {warning}")
     if configuration.noise_seed is not None:
         say(
             f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "
@@ -54,14 +58,14 @@ def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
     from fedkge.accounting.promises import COPIED  # noqa: PLC0415 (heavy)
     from fedkge.accounting.validity import other_rounds, why_not_private  # noqa: PLC0415 (heavy)
 
-    promise, spent = ledger.promises[client], ledger.spent(client)
+    promise, promised, spent = ledger.promises[client], ledger.promised(client), ledger.spent(client)
     rounds, reason = other_rounds(ledger, client), why_not_private(promise)
     return {
         "spent": spent,
-        "budget": promise.epsilon,
-        "left": None if promise.epsilon is None else max(0.0, promise.epsilon - spent),
+        "budget": promised,
+        "left": None if promised is None else max(0.0, promised - spent),
         "delta": promise.delta,
-        "noise": None if COPIED in promise.facts else promise.facts["noise"],
+        "noise": None if COPIED in promise.facts else promise.facts.get("noise"),
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
         "neighbours": promise.neighbours,

@@ -173,7 +173,8 @@ class Story:
         third = metric_rows(self.defended.metrics[-1], f"{name}, together, epsilon {epsilon:g}", each=False)[0]
         console.print(metric_table([first, second, third, *others], "Held-out triples, ranked on both sides"))
         console.print(
-            "Popularity learns nothing but what is frequent: the control. Each hospital has only about 8,000 triples, "
+            "Popularity learns nothing but what is frequent: an experimenter's control, which no budget pays for. Each "
+            "hospital has only about 8,000 triples, "
             f"and privacy costs such small graphs most. {cost_line(self.together, shared)}\n"
         )
         console.print("A question to the open federation; test: held out and true, new: not in the graph.")
@@ -212,13 +213,20 @@ class Story:
             console.print(f"  {line}", markup=False)
         path, verdict = self._report()
         console.print(f"\n{verdict}", style="bold", markup=False)
-        console.print(f"The page that says all this: {path}", markup=False, soft_wrap=True)
+        console.print(f"The owner's page, which says all this: {path}", markup=False, soft_wrap=True)
+        shareable = path.with_name(NAMES[False])
+        console.print(
+            f"The page that may be passed on, with only what is public or paid for: {shareable}",
+            markup=False,
+            soft_wrap=True,
+        )
 
     def _report(self) -> tuple[Path, str]:
-        """The page's path and its verdict."""
+        """The path of the owner's page and its verdict; the shareable page is written beside it."""
         run, beside = _directory(self.defended), _directory(self.together)
-        document = write_report(run, run / NAMES[False], beside=[beside])
-        return run / NAMES[False], document.verdict.sentence
+        write_report(run, run / NAMES[False])
+        document = write_report(run, run / NAMES[True], for_owner=True, beside=[beside])
+        return run / NAMES[True], document.verdict.sentence
 
     def _answer(self) -> Answer:
         from fedkge.predictions import predict  # noqa: PLC0415 (heavy)

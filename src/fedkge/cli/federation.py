@@ -36,18 +36,22 @@ def init(
     Where a federation.toml is already there, it is used as it is and only the kits are made.
     """
     from fedkge.deploy.layout import initialise  # noqa: PLC0415 (NVFlare is slow to import)
+    from fedkge.deploy.provision import SERVER_KIT  # noqa: PLC0415
+    from fedkge.deploy.request_keys import fingerprint, read_public_key  # noqa: PLC0415
 
     training = {"model": "transe", "defence": "recommended", "epsilon": 8.0, "rounds": rounds}
     layout = initialise(folder, name, server, port, site or [], training)
+    server_key = fingerprint(read_public_key(layout.settings.kits / SERVER_KIT / "startup"))
     if as_json:
         sites = {name: str(path) for name, path in layout.sites.items()}
-        print_json({"federation": str(layout.federation), "sites": sites})
+        print_json({"federation": str(layout.federation), "sites": sites, "requests": server_key})
         return
     console = stdout()
     console.print(f"Settings of the server: {layout.federation}", markup=False, soft_wrap=True)
     for one, path in layout.sites.items():
         console.print(f"For {one}: {path.parent} (start-up kit and site.toml)", markup=False, soft_wrap=True)
     say("Send each site its folder, which holds its private key, by a way that you trust; and a copy of the settings.")
+    say(f"Tell the sites by telephone that your requests are signed with the key {server_key}: fedkge federation check")
     say("One site makes the consortium key (fedkge federation key) and gives it to the others, never to the server.")
     say(f"Next: fedkge server {layout.federation}, and at each site: fedkge client site.toml")
 
@@ -60,6 +64,30 @@ def key(path: Annotated[Path, typer.Argument(help="The file to make.")] = Path("
 
     create_key(path)
     stdout().print(f"{path}: give it to the other sites, and to nobody else", markup=False, soft_wrap=True)
+
+
+@app.command("signing-key", epilog="Example: fedkge federation signing-key keys")
+@guarded
+def signing_key(folder: Annotated[Path, typer.Argument(help="A folder for both files.")] = Path()) -> None:
+    """Make the key that the server signs its requests with, for an NVFlare that runs already.
+
+    `init` does this for the kits that it makes. The secret goes to the server's start-up folder alone.
+    """
+    from fedkge.deploy.request_keys import (  # noqa: PLC0415
+        PUBLIC_FILE,
+        SIGNING_FILE,
+        create_request_keys,
+        fingerprint,
+        read_public_key,
+    )
+    from fedkge.federation.storage import make_folder  # noqa: PLC0415
+
+    make_folder(folder)
+    create_request_keys(folder, ())
+    console = stdout()
+    console.print(f"{folder / SIGNING_FILE}: for `startup` at the server alone", markup=False, soft_wrap=True)
+    console.print(f"{folder / PUBLIC_FILE}: for `startup` at every site", markup=False, soft_wrap=True)
+    console.print(f"Fingerprint: {fingerprint(read_public_key(folder))}", markup=False, soft_wrap=True)
 
 
 @app.command("try", epilog="Example: fedkge federation try --clients 3")
@@ -103,7 +131,7 @@ def job(
     from fedkge.deploy.provision import write_job  # noqa: PLC0415
 
     settings = read_federation(federation)
-    write_job(out, settings.name, max(1, settings.configuration.minimum_clients))
+    write_job(out, settings.name, settings.configuration.least_clients)
     stdout().print(f"{out}: submit it with NVFlare's own tools", markup=False, soft_wrap=True)
 
 

@@ -87,6 +87,10 @@ class Narrator(Observer):
     def stop(self) -> None:
         """Put the terminal back in order."""
 
+    def noticed(self, line: str) -> None:
+        """Say it."""
+        self.note(line)
+
     def begin(self, outlook: Outlook) -> None:
         """Remember what lies ahead."""
         left = max(0, outlook.rounds - outlook.first_round + 1)

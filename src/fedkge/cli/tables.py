@@ -106,12 +106,16 @@ def metric_rows(record: Mapping[str, Any], label: str, *, each: bool = True) -> 
     return rows
 
 
+CONTROLS_NOTE = "Popularity, exact or with noise, is an experimenter's control: no client's budget pays for it.\n"
+
+
 def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> RenderableType:
     """The table that every result is shown in."""
     body = [
         (name, f"{triples:,}", *(f"{metrics[key]:.3f}" for key in METRICS.values())) for name, triples, metrics in rows
     ]
-    return grid(title, ("", "\ntriples", *METRICS), body)
+    table = grid(title, ("", "\ntriples", *METRICS), body)
+    return Group(table, CONTROLS_NOTE) if any(row[0].startswith("popularity") for row in body) else table
 
 
 def shard_table(summary: ShardSummary, width: int) -> RenderableType:

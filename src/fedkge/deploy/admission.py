@@ -19,16 +19,22 @@ from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import PolicyError, PrivacyError
+from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
+from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
+from fedkge.federation.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import RunDirectory, provenance_of
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.readers import parse_columns
+from fedkge.graph.restricted import restricted
 from fedkge.machine import available_cores
+
+OWN = "client-0"
+"""As the site is called in its own run directory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +60,7 @@ class Admission:
         threads = options.threads or available_cores()
         plan = ClientPlan(options, options.seed or 0, self.settings.number, ("entities",), threads)
         if self.ledger is not None:
-            defence = defence_of(options, name, graph, self.ledger)
+            defence = defence_of(options, name, graph, self.ledger, self.settings.number)
             check_noise(defence, self.settings)
             plan = replace(plan, defence=defence, ledger=self.ledger)
         return Client(name, graph, plan, directory.checkpoints)
@@ -64,7 +70,7 @@ class Admission:
         if self.ledger is None or name not in self.ledger.promises:
             return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
-        budget = {"spent": self.ledger.spent(name), "epsilon": promise.epsilon, "delta": promise.delta}
+        budget = {"spent": self.ledger.spent(name), "epsilon": self.ledger.promised(name), "delta": promise.delta}
         reason = why_not_private(promise)
         return {**budget, "not_private": reason} if reason else budget
 
@@ -88,8 +94,11 @@ class Prepared:
     settings: SiteSettings
     configuration: Configuration
     raw: Graph
+    released: Graph
+    """The raw graph without names that stay at home."""
     canonical: CanonicalGraph
     key: Key
+    ledger: Ledger | None
 
     @property
     def fingerprint(self) -> str:
@@ -97,11 +106,12 @@ class Prepared:
         return site_fingerprint(self.settings, self.key)
 
     def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
-        """Put pseudonyms in place of names, open the ledger, and begin the run or see that it is the same."""
+        """Put pseudonyms in place of names, and begin the run or see that it is the same."""
         site = site_graph(self.canonical, pseudonymise)
-        _same_as_before(self.configuration, self.raw, directory)
-        ledger = Ledger.open(directory.ledger) if self.configuration.defence != "none" else None
-        return Admission(self.settings, self.configuration, self.raw, site, self.key, self.fingerprint, ledger)
+        _same_as_before(self.configuration, self.raw, directory, bound=True)
+        return Admission(
+            self.settings, self.configuration, self.released, site, self.key, self.fingerprint, self.ledger
+        )
 
 
 def site_fingerprint(settings: SiteSettings, key: Key) -> str:
@@ -110,17 +120,56 @@ def site_fingerprint(settings: SiteSettings, key: Key) -> str:
 
 
 def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:
-    """Judge an invitation and read the site's files; a PolicyError when the site does not take part."""
+    """Judge an invitation and read the site's files; a PolicyError when the site does not take part.
+
+    What is refused after the site has looked at its triples tells about them. So the size that the noise follows from
+    is released and paid for first; it stays in the ledger, without a promise, and serves the next invitation too.
+    """
     if invite.federation != settings.federation:
         raise PolicyError(
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
     raw = load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
-    prepared = Prepared(settings, configuration, raw, canonical_site(settings), read_key(settings.key))
-    if not directory.exists():  # on trial: a plan that is refused must leave no promise and no run behind
-        check_noise(defence_of(configuration, settings.name, prepared.canonical.graph, Ledger.in_memory()), settings)
-    return prepared
+    canonical, key = canonical_site(settings), read_key(settings.key)
+    ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
+    released = raw
+    if ledger is not None and configuration.names == "threshold":
+        canonical, released = released_site(configuration, settings, raw, canonical, ledger, directory)
+    if ledger is not None and not ledger.is_promised(settings.name):
+        check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
+    return Prepared(settings, configuration, raw, released, canonical, key, ledger)
+
+
+def released_site(
+    configuration: Configuration,
+    settings: SiteSettings,
+    raw: Graph,
+    canonical: CanonicalGraph,
+    ledger: Ledger,
+    directory: RunDirectory,
+) -> tuple[CanonicalGraph, Graph]:
+    """The site's graph with the names that it releases, under canonical names and as its file has them.
+
+    Only these names get pseudonyms; the others, and every triple that mentions one, stay at home.
+    """
+    spelled = canonical_names(raw.entities.names, settings.names.rules, "entity")[0]
+    originals = dict(zip(raw.entities, spelled, strict=True))
+    files = NameFiles(directory.path / FOLDER)
+    graph = with_released_names(
+        configuration, settings.name, canonical.graph, ledger, files, settings.number, OWN, originals
+    )
+    names = kept_names(ledger, settings.name, files, OWN)
+    return replace(canonical, graph=graph), raw if names is None else restricted(raw, names)
+
+
+def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
+    """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
+    undefended = directory.exists() and directory.read_configuration()[0].defence == "none"
+    found = open_account(directory.path)
+    promised = found is not None and found.is_promised(settings.name)
+    _same_as_before(configuration, raw, directory, bound=undefended or promised)
+    return continue_account(directory)
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
@@ -131,15 +180,18 @@ def _settled(configuration: Configuration, settings: SiteSettings, directory: Ru
     return configuration.model_copy(update={"seed": seed, "threads": settings.threads})
 
 
-def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory) -> None:
-    """A run that has begun goes on with the same terms and the same data, or not at all."""
-    provenance = provenance_of((raw,), configuration)
+def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
+    """A run that has begun goes on with the same data, and once it is `bound` with the same terms, or not at all."""
+    provenance = provenance_of((raw,), configuration, directory.data_key())
     if not directory.exists():
         directory.create(configuration, provenance)
         return
     saved, known = directory.read_configuration()
     if known.get("data") != provenance["data"]:
         raise PrivacyError(f"{directory.path}: the graph was changed after the run began; restore it")
+    if not bound:
+        directory.create(configuration, provenance)
+        return
     if known.get("configuration") != configuration.identity:
         changed = sorted(
             key

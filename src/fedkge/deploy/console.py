@@ -24,8 +24,12 @@ class Console:
 
     def connected(self) -> list[str]:
         """The sites that are registered and send heartbeats, sorted."""
+        return sorted(self.heard())
+
+    def heard(self) -> dict[str, float]:
+        """When each of them was last heard of: seconds since 1970, by this machine's clock."""
         info = self._ask(lambda session: session.get_system_info())
-        return sorted(client.name for client in info.client_info)
+        return {client.name: float(client.last_connect_time or 0.0) for client in info.client_info}
 
     def submit(self, job: Path) -> str:
         """Submit the job in this folder; its number."""

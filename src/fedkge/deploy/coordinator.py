@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from fedkge import __version__
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.ledger_ends import LedgerEnds
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
@@ -34,6 +37,7 @@ from fedkge.federation.messages import (
     Kept,
     Reply,
     Request,
+    Upload,
 )
 from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
@@ -65,10 +69,12 @@ def handed_out(run: Path) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An engine restricted to the sites that accepted the terms."""
+    """An engine restricted to the sites that accepted the terms. It notes where the sites' ledgers end."""
 
     engine: Engine
     names: frozenset[str]
+    ends: LedgerEnds
+    tell: Callable[[str], None]
 
     def clients(self) -> Sequence[str]:
         """Those of them that can be reached now, sorted."""
@@ -77,8 +83,11 @@ class Members:
     def exchange(
         self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
     ) -> Mapping[str, Reply | Failure]:
-        """Pass on."""
-        return self.engine.exchange(requests, timeout_seconds=timeout_seconds)
+        """Pass on, and keep what the answers tell of the sites' ledgers before anybody uses them."""
+        replies = self.engine.exchange(requests, timeout_seconds=timeout_seconds)
+        for name in self.ends.note({name: one for name, one in replies.items() if isinstance(one, Upload)}):
+            self.tell(f"{name}: its ledger has fewer releases than it had; was it brought back from an older copy?")
+        return replies
 
 
 class Coordinator:
@@ -95,7 +104,8 @@ class Coordinator:
         self._greetings = Greetings(self._directory.checkpoints / "greetings")
         self._status = Status(settings.run)
         self._memory = Memory()
-        self._members = Members(engine, frozenset())
+        self._ends = LedgerEnds(self._directory.checkpoints)
+        self._members = Members(engine, frozenset(), self._ends, self._tell)
 
     def run(self) -> str:
         """All rounds that are left; "finished", or why there must be another job."""
@@ -141,7 +151,7 @@ class Coordinator:
         accepted = self._invite(configuration)
         scorer = make_scorer(configuration.model, shape_of(configuration))
         greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.dimension))
-        self._members = Members(self._engine, frozenset(accepted) - set(strangers))
+        self._members = Members(self._engine, frozenset(accepted) - set(strangers), self._ends, self._tell)
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
@@ -161,7 +171,7 @@ class Coordinator:
             configuration.seed or 0,
             configuration.aggregation == "weighted",
             configuration.fraction,
-            configuration.minimum_clients,
+            configuration.least_clients,
             configuration.largest_row_norm,
             self._settings.minimum_owners,
             self._settings.round_seconds,
@@ -171,7 +181,8 @@ class Coordinator:
         """Who accepts the terms, runs this version and has the same key as most."""
         known = [name for name in self._engine.clients() if name in self._settings.sites]
         invite = Invite(__version__, self._settings.name, proposal(configuration), self._settings.wire)
-        replies = self._engine.exchange(dict.fromkeys(known, invite), timeout_seconds=self._settings.round_seconds)
+        invites = {name: replace(invite, **asdict(self._ends.of(name))) for name in known}
+        replies = self._engine.exchange(invites, timeout_seconds=self._settings.round_seconds)
         prints = Counter(reply.fingerprint for reply in replies.values() if isinstance(reply, Accept))
         usual = prints.most_common(1)[0][0] if prints else ""
         accepted = []
@@ -245,7 +256,8 @@ class Coordinator:
             results = {name: server.rows_for(name) for name in report.broadcasts}
             Transcript(self._directory.path).write(report, results)
         self._memory.note(report)
-        self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds})
+        left_out = {"left_out": sorted(report.refused)} if report.refused else {}
+        self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds, **left_out})
         self._checkpoint.save(server, self._memory)
 
     def _finish(self, server: Server, configuration: Configuration) -> None:
@@ -268,8 +280,7 @@ class Coordinator:
 
     def _say(self, server: Server, configuration: Configuration, state: str) -> None:
         present = [name for name in self._members.clients() if name not in server.excluded]
-        times = [record["seconds"] for record in self._memory.history if "seconds" in record]
-        left = float(np.mean(times[-10:])) * (configuration.rounds - server.round) if times else None
+        seconds = usual_seconds(self._memory.history)
         self._status.write(
             state=state,
             round=server.round,
@@ -277,12 +288,22 @@ class Coordinator:
             present=present,
             refused=sorted(set(self._engine.clients()) - set(present)),
             gone=sorted(server.gone),
-            seconds_left=left,
+            seconds_left=None if seconds is None else seconds * (configuration.rounds - server.round),
         )
 
     def _tell(self, line: str) -> None:
         LOG.warning("%s", line)
         self._status.note(line)
+
+
+def usual_seconds(history: Sequence[Mapping[str, Any]]) -> float | None:
+    """How long a round takes: the median of the last ten in which nobody was left out (those wait for the lost).
+
+    >>> usual_seconds([{"seconds": 2.0}, {"seconds": 3.0}, {"seconds": 600.0, "left_out": ["north"]}])
+    2.5
+    """
+    times = [record["seconds"] for record in history if "seconds" in record and not record.get("left_out")]
+    return statistics.median(times[-10:]) if times else None
 
 
 def _reason(reply: object) -> str:

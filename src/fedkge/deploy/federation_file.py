@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from fedkge.configuration import Configuration, kebab, parse, read_table
+from fedkge.deploy.liveness import SHORTEST_SILENCE, Liveness
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
 from fedkge.errors import ConfigurationError
 
@@ -36,9 +37,13 @@ class FederationFile(BaseModel):
     run: Path = Field(Path("run"), description="The server's run directory.")
     round_seconds: float = Field(3600.0, gt=0, description="A site that has not answered by then is left out.")
     silence_seconds: float = Field(
-        120.0, gt=0, description="A site that has not been heard of for so long is lost, before its time-out."
+        Liveness().silence_seconds,
+        ge=SHORTEST_SILENCE,
+        description="A site that has not been heard of for so long is lost, before its time-out.",
     )
-    minimum_owners: int = Field(2, ge=1, description="Rows that fewer sites own stay with them.")
+    minimum_owners: int = Field(
+        2, ge=1, validate_default=True, description="Rows that fewer sites own stay with them; at most all sites."
+    )
     wire: Numbers = Field("float32", description="Rows travel as float32 or, half as large, as float16.")
     largest_message: int = Field(LARGEST_MESSAGE, ge=1024, description="Bytes; a larger message is refused.")
     training: Mapping[str, Any] = Field(default_factory=dict, description="Options of `fedkge train`.")
@@ -52,6 +57,14 @@ class FederationFile(BaseModel):
             if not SITE_NAME.fullmatch(site):
                 raise ValueError(f"expected names of letters, digits and hyphens, got {site!r}")
         return tuple(sites)
+
+    @field_validator("minimum_owners")
+    @classmethod
+    def _possible(cls, owners: int, info: ValidationInfo) -> int:
+        sites = info.data.get("sites")
+        if sites is not None and owners > len(sites):
+            raise ValueError(f"expected at most the number of sites, {len(sites)}: else no row would be shared")
+        return owners
 
     @property
     def configuration(self) -> Configuration:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
-from fedkge.accounting.ledger import Ledger
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
 from fedkge.configuration import Configuration
+from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -28,14 +28,17 @@ from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
+from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import Run, RunDirectory, provenance_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
 from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
 from fedkge.federation.transcript import Transcript
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.datasets import load
+from fedkge.graph.readers import parse_columns
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
@@ -77,12 +80,12 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
-    directory.create(configuration, provenance_of(trained, configuration))
+    directory.create(configuration, provenance_of(trained, configuration, directory.data_key()))
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
-    _write_model(directory, configuration, members, union)
     _write_ledger(directory, members)
+    _write_model(directory, configuration, members, union)
     _write_transcript(server, directory, members, union)
     return out
 
@@ -94,8 +97,17 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
         pseudonymise = pseudonyms_of(site, read_key(site.key))
         if pseudonymise is None:
             raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
-        aligned = site_graph(canonical_site(site), pseudonymise).aligned
-        found.append(_Site(site.name, client, site, _named(aligned, client), RunDirectory(site.run)))
+        directory, canonical = RunDirectory(site.run), canonical_site(site)
+        if site.names_are == "threshold":
+            raw = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
+            options, ledger = directory.read_configuration()[0], open_account(directory.path)
+            if ledger is None:
+                raise RunError(
+                    f"{directory.path}: {site.name} has released no names yet, so there is nothing to gather"
+                )
+            canonical, _ = released_site(options, site, raw, canonical, ledger, directory)
+        aligned = site_graph(canonical, pseudonymise).aligned
+        found.append(_Site(site.name, client, site, _named(aligned, client), directory))
     return found
 
 
@@ -130,6 +142,7 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
         **kept,
         **coins,
     }
+    options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
     return first.model_copy(update=options)
 
 
@@ -153,7 +166,12 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
             tensors[f"entities/{member.client}"] = table
     facts = members[0].directory.read_model()[1]
     directory.write_vocabularies(entities, relations)
-    directory.write_model(tensors, {"round": facts["round"]})
+    last = {
+        member.client: number
+        for member in members
+        for number in member.directory.read_model()[1].get(LAST_ROUNDS, {}).values()
+    }
+    directory.write_model(tensors, {"round": facts["round"], **({LAST_ROUNDS: last} if last else {})})
     graphs = [member.graph for member in members]
     run = Run(configuration, graphs, entities, relations, tensors, (), directory.path)
     directory.write_metrics(_metrics(run, facts["round"]))
@@ -178,16 +196,25 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
     """Every promise and every charge again, under the clients' names here; a torn line stays a charge."""
-    ledger = Ledger.open(directory.ledger)
+    ledger = continue_account(directory)
     for member in members:
-        found = Ledger.read(member.directory.ledger)
+        found = open_account(member.directory.path)
+        if found is None:
+            continue
         for name, promise in found.promises.items():
-            ledger.promise(replace(promise, client=member.client))
+            own = replace(promise, client=member.client)
+            for what, once in found.once(name).items():
+                ledger.pay_once(replace(own, largest_round=()), what, once.charges, once.value)
+            ledger.promise(own)
             for place, entry in enumerate(found.by_round(name)):
                 number = -place if entry.round is None else entry.round  # each torn line has a number of its own
                 ledger.charge(member.client, number, entry.charges)
                 if entry.released or entry.round is None:
                     ledger.release(member.client, number)
+            for extra in found.extras(name):
+                ledger.charge_extra(member.client, replace(extra, value=None))
+                if extra.value is not None:
+                    ledger.keep_extra(member.client, extra.name, extra.value)
             if merged(ledger.charges(member.client)) != merged(found.charges(name)):
                 raise RunError(f"{member.name}: its ledger could not be copied whole; keep to the site's own")
 

@@ -32,6 +32,9 @@ Loss: TypeAlias = Annotated[float, Meta(ge=-LARGEST_LOSS, le=LARGEST_LOSS)]
 Metric: TypeAlias = Annotated[float, Meta(ge=-LARGEST_METRIC, le=LARGEST_METRIC)]
 Metrics: TypeAlias = Annotated[dict[Name, Metric], Meta(max_length=200)]
 Whole: TypeAlias = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Mark: TypeAlias = Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{32})?\Z")]
+"""The random number of a line of a ledger, or nothing."""
+Releases: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_ROUNDS)]
 Term: TypeAlias = bool | Whole | Annotated[float, Meta(ge=-1e300, le=1e300)] | Text | None
 
 
@@ -69,6 +72,8 @@ class InviteHeader(Header, frozen=True):
     federation: Name
     terms: Annotated[dict[Name, Term], Meta(max_length=200)]
     numbers: Literal["float32", "float16"]
+    mark: Mark
+    releases: Releases
 
 
 class AcceptHeader(Header, frozen=True):
@@ -128,6 +133,8 @@ class UploadHeader(Header, frozen=True):
     round: Round
     triples: Triples
     loss: Loss | None
+    mark: Mark
+    releases: Releases
 
 
 class GoodbyeHeader(Header, frozen=True):

@@ -7,7 +7,7 @@ import numpy as np
 from fedkge.deploy.admission import Admission
 from fedkge.federation.client import Client
 from fedkge.federation.messages import Finish, Fit, Upload
-from fedkge.federation.run import RunDirectory
+from fedkge.federation.run import LAST_ROUNDS, RunDirectory
 from fedkge.federation.server import RoundReport
 from fedkge.federation.transcript import Transcript
 
@@ -29,6 +29,7 @@ def keep_model(directory: RunDirectory, admission: Admission, client: Client, re
     directory.write_vocabularies(aligned.entities, aligned.relations)
     relation_table = client.unshared()["relations"]
     counts = client.released.renumbered(own, relations).arrays() if client.released else {}
+    trained = {LAST_ROUNDS: {client.name: client.round}} if admission.ledger and client.round else {}
     directory.write_model(
         {
             "entities": client.entities_with(request.rows),
@@ -37,6 +38,6 @@ def keep_model(directory: RunDirectory, admission: Admission, client: Client, re
             "relation_ids/client-0": relations,
             **{f"counts/client-0/{key}": array for key, array in counts.items()},
         },
-        {"round": request.round},
+        {"round": request.round, **trained},
     )
     directory.write_metrics([])

@@ -3,7 +3,7 @@
 NVFlare runs a kit as it is: code in `local/custom`, components in its JSON files, constructors in its logging
 configuration, and a policy in `local` that says what else may run. Whoever makes the kit would decide what the site
 runs. So a site's NVFlare gets a workspace that the site's own fedkge has written, and of the kit only these are used:
-two certificates, a key, the server's name and address.
+two certificates, a key, the server's name and address, and the public key that checks the server's requests.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.deploy.provision import site_permissions, site_resources, write_local
+from fedkge.deploy.request_keys import PUBLIC_FILE, public_text, read_public_key
 from fedkge.errors import DataError, UnavailableError
 from fedkge.federation.storage import make_folder, write_atomically
 
@@ -35,12 +36,14 @@ def own_workspace(kit: Path, run: Path, site: str) -> Path:
         raise UnavailableError(f"{kit}: expected a start-up kit (a folder with `startup` in it); unpack it")
     address = _address(kit / "startup" / "fed_client.json")
     papers = {name: _pem(kit / "startup" / name) for name in PEM_FILES}
+    public = read_public_key(kit / "startup")
     workspace = run / FOLDER
     for name in ("startup", "local"):
         shutil.rmtree(workspace / name, ignore_errors=True)
         make_folder(workspace / name)
     for name, content in papers.items():
         write_atomically(workspace / "startup" / name, content)
+    write_atomically(workspace / "startup" / PUBLIC_FILE, public_text(public).encode("ascii"))
     write_atomically(workspace / "startup" / "fed_client.json", json.dumps(_client(address, site)).encode())
     write_local(workspace / "local", site_resources(), site_permissions())
     write_atomically(workspace / "local" / "log_config.json", _logging().encode())

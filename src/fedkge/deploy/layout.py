@@ -19,7 +19,10 @@ from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
 
 FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "consortium.key"
-BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0, "delta": 1e-5}
+FEWEST_SITES = 2
+"""Rows that one site alone owns stay at home, so a single site would share nothing."""
+
+BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,10 @@ def initialise(
     """Write federation.toml (or take the one that is there), make the start-up kits, and a site.toml in each."""
     path = folder / FEDERATION
     if not path.exists():
-        if not sites:
-            raise ConfigurationError(f"{path}: no such file yet, so name the sites: --site north --site south")
+        if len(sites) < FEWEST_SITES:
+            raise ConfigurationError(
+                f"{path}: no such file yet, so name at least {FEWEST_SITES} sites: --site north --site south"
+            )
         make_folder(folder)
         write_atomically(path, federation_text(name, server, port, sites, training).encode())
     settings = read_federation(path)
@@ -80,6 +85,7 @@ def lay_out(
     for number, name in enumerate(names):
         files[name] = settings.kits / name / SITE
         more = {"number": number, **(site or {})}
+        entities = str(more.pop("entities", "from-triples"))
         content = site_text(
             name,
             settings.name,
@@ -88,6 +94,7 @@ def lay_out(
             graph=str(Path("..", "..", SHARDS, name)),
             key=str(Path("..", "..", KEY)),
             owners=owners,
+            entities=entities,
             more=more,
         )
         write_atomically(files[name], content.encode())

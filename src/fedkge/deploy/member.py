@@ -15,6 +15,7 @@ from fedkge import __version__
 from fedkge.deploy.admission import Admission, Prepared, prepare
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
 from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.ring import RingSeat, pseudonyms_of
 from fedkge.deploy.site_settings import SiteSettings
@@ -127,24 +128,30 @@ class Member:
             self._lock()
             prepared = prepare(invite, self._settings, self._directory)
             self._numbers = "float16" if invite.numbers == "float16" else "float32"
-            self._sit(prepared)
+            self._sit(prepared, invite)
             self._prepared, self._invite = prepared, invite
-        elif invite != self._invite:
+        elif replace(invite, mark=self._invite.mark, releases=self._invite.releases) != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
+        if self._seat is not None and self._seat.admission.ledger:
+            check_remembered(self._seat.admission.ledger, invite)
         assert self._prepared is not None  # noqa: S101 (goes with the invitation)
         return Accept(__version__, self._prepared.fingerprint, self._seat is not None)
 
-    def _sit(self, prepared: Prepared) -> None:
-        """Take the seat, as soon as all names have pseudonyms."""
+    def _sit(self, prepared: Prepared, invite: Invite) -> None:
+        """Take the seat, as soon as all names have pseudonyms, unless the server remembers a newer ledger."""
         pseudonymise = pseudonyms_of(self._settings, prepared.key)
         if pseudonymise is None:
             return
         admission = prepared.complete(pseudonymise, self._directory)
+        if admission.ledger:
+            check_remembered(admission.ledger, invite)
         self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
+        if admission.ledger and admission.ledger.notice:
+            self._status.note(admission.ledger.notice)
         self._say("joined", self._seat, self._seat.client.round)
 
     def _align(self, request: Align) -> Aligned:
-        if self._prepared is None or self._settings.alignment != "joint":
+        if self._prepared is None or self._invite is None or self._settings.alignment != "joint":
             raise PolicyError(
                 f"{self.name} is not asked for a joint alignment: it was not invited, or has a key for it"
             )
@@ -153,7 +160,7 @@ class Member:
             self._status.note(f"joint alignment among {', '.join(request.sites)!s:.500}: do you know them all?")
         reply = self._ring.handle(request)
         if reply.check and self._seat is None:
-            self._sit(self._prepared)
+            self._sit(self._prepared, self._invite)
         return reply
 
     def _lock(self) -> None:
@@ -219,6 +226,8 @@ class Member:
             keep_round(self._directory, self.name, seat.client, request, reply, seat.admission.recorded)
             if not self._settings.limits.tell_loss:
                 reply = replace(reply, loss=None)
+            if ledger := seat.admission.ledger:
+                reply = replace(reply, mark=ledger.mark, releases=ledger.releases)
         self._say("out of budget" if isinstance(reply, Goodbye) else "uploaded", seat, request.round)
         return reply
 

@@ -1,8 +1,8 @@
 """The engine over NVFlare: it carries messages between the server's job process and the sites'.
 
-A request is handed over and acknowledged at once; the answer comes as a message of the site's own when it is ready,
-however long that takes. Each request has a random number that only its site was told, and an answer must carry it:
-so an answer that is late, comes twice, or comes from another site is told apart and dropped.
+A request is signed, handed over and acknowledged at once. The answer comes as a message of the site's own when it is
+ready, however long that takes. Each request has a random token that only its site was told, and an answer must carry
+it: so an answer that is late, comes twice, or comes from somebody else is told apart and dropped.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from fedkge.deploy.liveness import Liveness, delivery_seconds
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_reply, decode, encode
 from fedkge.federation.messages import NO_LIMIT, Failure, Reply, Request
@@ -21,12 +22,12 @@ from fedkge.federation.messages import NO_LIMIT, Failure, Reply, Request
 LOG = log_of("fedkge.server")
 RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
-PING_SECONDS = 5.0
-SILENCE_SECONDS = 120.0
-"""A site that has not been heard of for so long is lost, though its time-out may be far away. Not too short: where
-hundreds of megabytes are on their way over a slow line, a small question waits behind them."""
-START_SECONDS = 60.0
-"""So much longer at the beginning, while job processes start."""
+TOKEN_BYTES = 16
+DROPPED_SAY_EVERY = 1000
+"""Answers that nobody waits for are in the log once for so many: anybody may send them."""
+
+Heard = Literal["silent", "known", "unknown"]
+"""What a ping found: no answer, a site that has the request, or a site that does not have it."""
 
 
 class Carrier(Protocol):
@@ -36,12 +37,12 @@ class Carrier(Protocol):
         """The sites whose job process runs, sorted."""
         ...
 
-    def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:
+    def deliver(self, site: str, seal: bytes, content: bytes, timeout_seconds: float) -> bool:
         """Hand a request over; whether the site has said that it has it."""
         ...
 
-    def ping(self, site: str) -> bool:
-        """Whether the site's job process answers."""
+    def ping(self, site: str, number: int) -> Heard:
+        """Whether the site's job process answers, and whether it has the request with this number."""
         ...
 
     def lose(self, site: str) -> None:
@@ -50,6 +51,14 @@ class Carrier(Protocol):
 
     def stopped(self) -> bool:
         """Whether the job is to end."""
+        ...
+
+
+class Sealer(Protocol):
+    """What signs requests."""
+
+    def seal(self, site: str, token: bytes, content: bytes) -> tuple[int, bytes]:
+        """A new number and the seal of a request to a site."""
         ...
 
 
@@ -62,7 +71,11 @@ class _Open:
     """A request that waits for its answer."""
 
     site: str
+    token: bytes
     content: bytes
+    number: int
+    seal: bytes
+    acknowledged: bool = False
     answer: Reply | Failure | None = None
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -73,17 +86,19 @@ class NVFlareEngine:
     def __init__(
         self,
         carrier: Carrier,
+        sealer: Sealer,
         numbers: Numbers = "float32",
         largest: int = LARGEST_MESSAGE,
-        silence_seconds: float = SILENCE_SECONDS,
+        liveness: Liveness | None = None,
     ) -> None:
-        self._carrier = carrier
+        self._carrier, self._sealer = carrier, sealer
         self._numbers: Numbers = numbers
         self._largest = largest
-        self._silence_seconds = silence_seconds
+        self._liveness = liveness or Liveness()
         self._open: dict[str, _Open] = {}
         self._heard: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._dropped = 0
         self.refused: Callable[[str, str], None] = lambda _site, _reason: None
         """Called with a site and a reason when what it sent is refused."""
 
@@ -96,24 +111,28 @@ class NVFlareEngine:
     ) -> Mapping[str, Reply | Failure]:
         """Deliver each request and wait for the answers, or for so long."""
         ends = time.monotonic() + timeout_seconds
-        asked = {
-            secrets.token_hex(16): _Open(site, encode(request, self._numbers)) for site, request in requests.items()
-        }
+        opened = [self._sealed(site, encode(request, self._numbers)) for site, request in requests.items()]
+        asked = {waiting.token.hex(): waiting for waiting in opened}
         with self._lock:
             self._open |= asked
         try:
-            for number, waiting in asked.items():
-                threading.Thread(target=self._accompany, args=(number, waiting, ends), daemon=True).start()
-            for waiting in asked.values():
+            for waiting in opened:
+                for task in (self._deliver, self._watch):
+                    threading.Thread(target=task, args=(waiting, ends), daemon=True).start()
+            for waiting in opened:
                 self._wait(waiting, ends)
         finally:
             with self._lock:
-                for number in asked:
-                    del self._open[number]
+                for token in asked:
+                    del self._open[token]
         return {
             waiting.site: waiting.answer or Failure(waiting.site, f"no answer within {timeout_seconds:g} seconds")
-            for waiting in asked.values()
+            for waiting in opened
         }
+
+    def _sealed(self, site: str, content: bytes) -> _Open:
+        token = secrets.token_bytes(TOKEN_BYTES)
+        return _Open(site, token, content, *self._sealer.seal(site, token, content))
 
     def _wait(self, waiting: _Open, ends: float) -> None:
         while not waiting.done.is_set():
@@ -127,32 +146,53 @@ class NVFlareEngine:
                 return
             waiting.done.wait(min(CHECK_SECONDS, left))
 
-    def _accompany(self, number: str, waiting: _Open, ends: float) -> None:
-        """Deliver a request, trying again and again (the site recognises one that comes twice), and then see to it
-        that the site is still there. One that has been silent for too long is lost, whatever the time-out.
+    def _goes_on(self, waiting: _Open, ends: float) -> bool:
+        """Whether somebody still waits for the answer."""
+        is_open = waiting.token.hex() in self._open and not waiting.done.is_set()
+        return is_open and time.monotonic() < ends and not self._carrier.stopped()
+
+    def _deliver(self, waiting: _Open, ends: float) -> None:
+        """Hand a request over, again and again until the site has it; the site recognises one that comes twice."""
+        while self._goes_on(waiting, ends):
+            if not waiting.acknowledged:
+                seconds = min(ends - time.monotonic(), delivery_seconds(len(waiting.content)))
+                seal = waiting.seal
+                if seconds > 0 and self._carrier.deliver(waiting.site, seal, waiting.content, seconds):
+                    self._heard[waiting.site] = time.monotonic()
+                    waiting.acknowledged = seal == waiting.seal
+            waiting.done.wait(RETRY_SECONDS)
+
+    def _watch(self, waiting: _Open, ends: float) -> None:
+        """See to it that the site is there and has the request. A site that is silent for too long is lost, whatever
+        the time limit. A request that it acknowledged and does not have is signed anew and delivered again.
         """
-        site, delivered, heard = waiting.site, False, self._heard.get(waiting.site, time.monotonic() + START_SECONDS)
-        while not waiting.done.is_set() and number in self._open and not self._carrier.stopped():
-            left = ends - time.monotonic()
-            if left <= 0:
+        site, liveness = waiting.site, self._liveness
+        since = time.monotonic() + (0.0 if site in self._heard else liveness.start_seconds)
+        while self._goes_on(waiting, ends):
+            if waiting.done.wait(min(liveness.ping_seconds, max(0.0, ends - time.monotonic()))):
                 return
-            if not delivered:
-                answered = delivered = self._carrier.deliver(site, number, waiting.content, left)
-            else:
-                answered = self._carrier.ping(site)
-            if answered:
-                heard = self._heard[site] = time.monotonic()
-            elif time.monotonic() - heard > self._silence_seconds:
+            acknowledged = waiting.acknowledged
+            found = self._carrier.ping(site, waiting.number)
+            now = time.monotonic()
+            if found != "silent":
+                self._heard[site] = now
+            since = max(since, self._heard.get(site, since))
+            if now - since > liveness.allowed(0 if waiting.acknowledged else len(waiting.content)):
                 self._carrier.lose(site)
                 return
-            waiting.done.wait(PING_SECONDS if delivered else RETRY_SECONDS)
+            if found == "unknown" and acknowledged and self._goes_on(waiting, ends):
+                LOG.warning("%s acknowledged a request and does not have it; it is sent again", site)
+                waiting.number, waiting.seal = self._sealer.seal(site, waiting.token, waiting.content)
+                waiting.acknowledged = False
 
-    def receive(self, number: Any, content: Any) -> str:
+    def receive(self, token: Any, content: Any) -> str:
         """Take in an answer; returns "taken", or why not. Called by the carrier's threads."""
         with self._lock:
-            waiting = self._open.get(number) if isinstance(number, str) else None
+            waiting = self._open.get(token) if isinstance(token, str) else None
+            self._dropped += waiting is None
         if waiting is None:
-            LOG.info("an answer that nobody waits for (any more) was dropped")
+            if self._dropped % DROPPED_SAY_EVERY == 1:
+                LOG.info("%d answers that nobody waits for (any more) were dropped", self._dropped)
             return "nobody waits for this answer"
         if waiting.done.is_set():
             return "taken"

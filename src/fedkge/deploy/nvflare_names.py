@@ -13,22 +13,26 @@ from fedkge.errors import ConfigurationError
 
 SERVER_FILE, SITE_FILE = "federation.toml", "site.toml"
 REQUEST, REPLY, PING = "fedkge.request", "fedkge.reply", "fedkge.ping"
-NUMBER, CONTENT, VERDICT = "number", "content", "verdict"
+SEAL, TOKEN, NUMBER, CONTENT, VERDICT, KNOWN = "seal", "token", "number", "content", "verdict", "known"
 TAKEN = "taken"
 
 __all__ = [
     "CONTENT",
+    "KNOWN",
     "NUMBER",
     "PING",
     "REPLY",
     "REQUEST",
+    "SEAL",
     "SERVER_FILE",
     "SERVER_VARIABLE",
     "SITE_FILE",
     "SITE_VARIABLE",
     "TAKEN",
+    "TOKEN",
     "VERDICT",
     "settings_path",
+    "startup_folder",
 ]
 
 
@@ -41,3 +45,8 @@ def settings_path(variable: str, file_name: str, context: Any) -> Path:
     if not path.exists():
         raise ConfigurationError(f"expected {path}, or {variable} to name the file; found neither")
     return path
+
+
+def startup_folder(context: Any) -> Path:
+    """The `startup` folder of the NVFlare workspace that this process runs in: certificates and keys."""
+    return Path(context.get_prop(FLContextKey.WORKSPACE_OBJECT).get_startup_kit_dir())

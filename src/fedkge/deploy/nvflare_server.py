@@ -19,23 +19,31 @@ from nvflare.apis.signal import Signal
 
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.federation_file import read_federation
+from fedkge.deploy.liveness import Liveness
 from fedkge.deploy.logs import log_of
-from fedkge.deploy.nvflare_engine import NVFlareEngine, Stopped
+from fedkge.deploy.nvflare_engine import Heard, NVFlareEngine, Stopped
 from fedkge.deploy.nvflare_names import (
     CONTENT,
+    KNOWN,
     NUMBER,
     PING,
     REPLY,
     REQUEST,
+    SEAL,
     SERVER_FILE,
     SERVER_VARIABLE,
+    TOKEN,
     VERDICT,
     settings_path,
+    startup_folder,
 )
 from fedkge.deploy.processes import end_with_parent
+from fedkge.deploy.request_keys import read_signing_key
+from fedkge.deploy.request_numbers import NumberFile
+from fedkge.deploy.signatures import Signer
 
 LOG = log_of("fedkge.server")
-DELIVERY_SECONDS, PING_SECONDS = 600.0, 5.0
+PING_SECONDS = 5.0
 
 
 class FlareCarrier:
@@ -58,29 +66,33 @@ class FlareCarrier:
 
     def doubt(self, site: str) -> None:
         """Count a site as gone unless it answers."""
-        if site in self.names() and not self.ping(site):
+        if site in self.names() and self.ping(site, 0) == "silent":
             self.lose(site)
 
-    def deliver(self, site: str, number: str, content: bytes, timeout_seconds: float) -> bool:
+    def deliver(self, site: str, seal: bytes, content: bytes, timeout_seconds: float) -> bool:
         """Hand a request over; whether the site has said that it has it."""
-        return self._send(site, REQUEST, Shareable({NUMBER: number, CONTENT: content}), timeout_seconds)
+        return self._send(site, REQUEST, Shareable({SEAL: seal, CONTENT: content}), timeout_seconds) is not None
 
-    def ping(self, site: str) -> bool:
-        """Whether the site's job process answers."""
-        return self._send(site, PING, Shareable(), PING_SECONDS)
+    def ping(self, site: str, number: int) -> Heard:
+        """Whether the site's job process answers, and whether it has the request with this number."""
+        reply = self._send(site, PING, Shareable({NUMBER: number}), PING_SECONDS)
+        if reply is None:
+            return "silent"
+        return "known" if reply.get(KNOWN) is True else "unknown"
 
-    def _send(self, site: str, topic: str, message: Shareable, timeout_seconds: float) -> bool:
+    def _send(self, site: str, topic: str, message: Shareable, timeout_seconds: float) -> Shareable | None:
+        """Send a message; the site's reply, if it is a good one."""
         with self._engine.new_context() as context:
             replies = self._engine.send_aux_request(
                 targets=[site],
                 topic=topic,
                 request=message,
-                timeout=min(timeout_seconds, DELIVERY_SECONDS),
+                timeout=timeout_seconds,
                 fl_ctx=context,
                 optional=True,
             )
         reply = (replies or {}).get(site)
-        return reply is not None and reply.get_return_code() == ReturnCode.OK
+        return reply if reply is not None and reply.get_return_code() == ReturnCode.OK else None
 
     def stopped(self) -> bool:
         """Whether the job is to end."""
@@ -93,7 +105,6 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
     def __init__(self) -> None:
         super().__init__()
         self._carrier: FlareCarrier | None = None
-        self._ready = threading.Event()
         self._engine: NVFlareEngine | None = None
 
     def start_controller(self, fl_ctx: FLContext) -> None:
@@ -106,8 +117,10 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
         path = settings_path(SERVER_VARIABLE, SERVER_FILE, fl_ctx)
         settings = read_federation(path)
         self._carrier = FlareCarrier(fl_ctx.get_engine(), abort_signal)
-        self._engine = NVFlareEngine(self._carrier, settings.wire, settings.largest_message, settings.silence_seconds)
-        self._ready.set()
+        key = read_signing_key(startup_folder(fl_ctx))
+        signer = Signer(key, settings.name, str(fl_ctx.get_job_id()), NumberFile(settings.run).next)
+        liveness = Liveness(settings.silence_seconds)
+        self._engine = NVFlareEngine(self._carrier, signer, settings.wire, settings.largest_message, liveness)
         try:
             Coordinator(self._engine, settings).run()
         except Stopped:
@@ -128,8 +141,8 @@ class FederationController(Controller):  # type: ignore[misc] # NVFlare has no t
             threading.Thread(target=self._carrier.doubt, args=(site,), daemon=True).start()
 
     def _receive(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
-        self._ready.wait()
+        if self._engine is None:  # nothing was asked yet
+            return make_reply(ReturnCode.SERVICE_UNAVAILABLE)
         reply = make_reply(ReturnCode.OK)
-        if self._engine is not None:
-            reply[VERDICT] = self._engine.receive(request.get(NUMBER), request.get(CONTENT))
+        reply[VERDICT] = self._engine.receive(request.get(TOKEN), request.get(CONTENT))
         return reply

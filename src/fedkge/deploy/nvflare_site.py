@@ -1,4 +1,7 @@
-"""What NVFlare starts in a site's job process: the executor, which hands requests to the `Member`.
+"""What NVFlare starts in a site's job process: the executor, which hands the server's requests to the `Member`.
+
+Anybody in NVFlare's net can send to this process; the `Inbox` drops whatever the server did not sign for it. All that
+is dropped gets the same reply, so the reply tells a forger nothing.
 
 The job says only which class to start. What the site allows stands in site.toml on its own machine: `FEDKGE_SITE`
 names the file, or it lies in the `local` folder of NVFlare's workspace.
@@ -6,7 +9,6 @@ names the file, or it lies in the `local` folder of NVFlare's workspace.
 
 from __future__ import annotations
 
-import queue
 import threading
 from typing import Any
 
@@ -17,21 +19,29 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
+from fedkge.deploy.inbox import Inbox
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.member import Member
 from fedkge.deploy.nvflare_names import (
     CONTENT,
+    KNOWN,
     NUMBER,
     PING,
     REPLY,
     REQUEST,
+    SEAL,
     SITE_FILE,
     SITE_VARIABLE,
     TAKEN,
+    TOKEN,
     VERDICT,
     settings_path,
+    startup_folder,
 )
 from fedkge.deploy.processes import end_with_parent
+from fedkge.deploy.request_keys import read_public_key
+from fedkge.deploy.request_numbers import NumberFile
+from fedkge.deploy.signatures import Address, Verifier
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError
 
@@ -45,8 +55,7 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
 
     def __init__(self) -> None:
         super().__init__()
-        self._requests: queue.Queue[tuple[str, bytes] | None] = queue.Queue()
-        self._known: set[str] = set()
+        self._inbox: Inbox | None = None
         self._over = threading.Event()
         self._engine: Any = None
 
@@ -59,12 +68,16 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
             certified = fl_ctx.get_identity_name()
             if settings.name != certified:
                 raise ConfigurationError(f"site.toml is that of {settings.name!r}, the certificate of {certified!r}")
-            threading.Thread(target=self._work, args=(Member(settings),), daemon=True, name="fedkge").start()
+            address = Address(settings.federation, settings.name, str(fl_ctx.get_job_id()))
+            verifier = Verifier(read_public_key(startup_folder(fl_ctx)), address)
+            inbox = self._inbox = Inbox(verifier, NumberFile(settings.run))
+            threading.Thread(target=self._work, args=(inbox, Member(settings)), daemon=True, name="fedkge").start()
             self._engine.register_aux_message_handler(REQUEST, self._accept)
-            self._engine.register_aux_message_handler(PING, _pong)
+            self._engine.register_aux_message_handler(PING, self._pong)
         elif event_type in (EventType.ABOUT_TO_END_RUN, EventType.END_RUN):
             self._over.set()
-            self._requests.put(None)
+            if self._inbox is not None:
+                self._inbox.close()
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:  # noqa: ARG002
         """Tasks are not used: a fedkge server sends messages."""
@@ -72,30 +85,28 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
         return make_reply(ReturnCode.TASK_UNKNOWN)
 
     def _accept(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
-        number, content = request.get(NUMBER), request.get(CONTENT)
-        if not isinstance(number, str) or not isinstance(content, bytes):
-            LOG.warning("refused a request that is none")
-            return make_reply(ReturnCode.BAD_REQUEST_DATA)
-        if number not in self._known:  # else the same again, because the first receipt was lost
-            self._known.add(number)
-            self._requests.put((number, content))
-        return make_reply(ReturnCode.OK)
+        taken = self._inbox is not None and self._inbox.accept(request.get(SEAL), request.get(CONTENT))
+        return make_reply(ReturnCode.OK if taken else ReturnCode.BAD_REQUEST_DATA)
 
-    def _work(self, member: Member) -> None:
+    def _pong(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG002
+        reply = make_reply(ReturnCode.OK)
+        reply[KNOWN] = self._inbox is not None and self._inbox.knows(request.get(NUMBER))
+        return reply
+
+    def _work(self, inbox: Inbox, member: Member) -> None:
         with member:
-            while (item := self._requests.get()) is not None:
-                number, content = item
-                if self._answer(number, member.answer(content)):
+            while (request := inbox.take()) is not None:
+                if self._answer(request.token, member.answer(request.content)):
                     member.answered()
 
-    def _answer(self, number: str, content: bytes) -> bool:
+    def _answer(self, token: str, content: bytes) -> bool:
         """Try until the server has it or the job ends; whether the server took it."""
         while not self._over.is_set():
             with self._engine.new_context() as context:
                 replies = self._engine.send_aux_request(
                     targets=None,
                     topic=REPLY,
-                    request=Shareable({NUMBER: number, CONTENT: content}),
+                    request=Shareable({TOKEN: token, CONTENT: content}),
                     timeout=ANSWER_SECONDS,
                     fl_ctx=context,
                     optional=True,
@@ -107,7 +118,3 @@ class SiteExecutor(Executor):  # type: ignore[misc] # NVFlare has no types
                 return bool(reply.get(VERDICT) == TAKEN)
             self._over.wait(RETRY_SECONDS)
         return False
-
-
-def _pong(topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:  # noqa: ARG001 (NVFlare names them)
-    return make_reply(ReturnCode.OK)

@@ -54,6 +54,7 @@ NOBODY: Mapping[str, str] = {
     "clients": "the sites are those with a start-up kit",
     "split": "every site has its own graph",
     "overlap": "every site has its own graph",
+    "names": "the site says where its names come from (entities in site.toml)",
     "seed": "the site draws its own, or names it in site.toml",
     "record": "each side keeps what it sees, as its own file says",
     "threads": "the site says how many cores to use",
@@ -118,7 +119,7 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     A PolicyError may be told to the server: it holds nothing but the terms and the site's limits. What is wrong with
     the site's own options is another error, for the site.
 
-    >>> own = {"privacy": {"epsilon": 4}, "limits": {"rounds": 20}}
+    >>> own = {"entities": "names.txt", "privacy": {"epsilon": 4}, "limits": {"rounds": 20}}
     >>> site = SiteSettings(name="north", federation="study", graph="g.tsv", **own)
     >>> accept({"rounds": 10}, site).epsilon
     4.0
@@ -136,6 +137,7 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
         raise PolicyError(f"{site.name}: the server's terms make no sense: {error}") from error
     graph = {"data": site.graph, "columns": site.columns, "skip-header": site.skip_header}
     own = {**graph, "strategy": "fede", "record": site.record, "seed": site.seed, "threads": site.threads}
+    own |= {"names": site.names_are}
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
     check(configuration)

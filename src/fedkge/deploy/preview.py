@@ -19,14 +19,22 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.defence import Defence, defence_of, rounded_up
+from fedkge.federation.account import open_account
+from fedkge.federation.advance import NAMES, assume_exact_size, provisional, public_size
+from fedkge.federation.defence import Defence, defence_of
+from fedkge.federation.name_release import event_of
 from fedkge.federation.run import RunDirectory
 from fedkge.federation.state_file import saved_release
+from fedkge.graph import HEAD, TAIL, Graph
+from fedkge.graph.restricted import mentions, sole_mentions
+from fedkge.mechanisms.events import Charge, Names, Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """Everything that a privacy officer decides about. The reports hold names: for the site only."""
+    """Everything that a privacy officer decides about. For the site only: the reports hold names, and the noise was
+    calibrated to the exact number of triples. The noisy number that a federation uses is drawn when the site joins.
+    """
 
     site: str
     federation: str
@@ -50,17 +58,50 @@ class Preview:
             return self.drawn.words
         return measured_elsewhere(float(copy["epsilon"])) if copy else ""
 
+    paid: tuple[Charge, ...]
+    """What is released once before the promise: the size, perhaps the names."""
+    sole_mentions: int
+    """Training triples that are the only mention of an entity."""
+    staying: tuple[int, int]
+    """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
+
     @property
     def told(self) -> dict[str, str]:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
-        size = self.configuration.public_triples or (rounded_up(self.triples) if self.promise else self.triples)
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
-            "once": f"{self.entities.names - merged:,} pseudonyms of entities; its number of triples as {size:,}",
-            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
+            "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
+            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds{end}",
         }
+
+    def _pseudonyms(self, names: int) -> str:
+        for charge in self.paid:
+            if isinstance(charge.event, Names):
+                least = f"names that at least {charge.event.threshold:g} triples mention, with noise"
+                return f"pseudonyms of {least} (about {names - self.staying[0]:,} of {names:,} entities)"
+        return f"{names:,} pseudonyms of entities"
+
+    @property
+    def names_follow(self) -> str:
+        """What names give away about triples, for the site only."""
+        share = 100 * self.sole_mentions / max(1, self.triples)
+        alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
+        if self.configuration.names == "listed":
+            return "from a list: they tell nothing about triples, if the list was made without looking at them"
+        if self.configuration.names == "threshold":
+            return f"by a threshold, paid for: about {self.staying[1]:,} triples stay out of everything; {alone}"
+        return f"from triples: {alone}, and such triples are NOT protected"
+
+    @property
+    def _size(self) -> str:
+        for charge in self.paid:
+            if isinstance(charge.event, Size):
+                spread = charge.event.deviation
+                return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
+        return f"its number of triples as {self.configuration.public_triples or self.triples:,}"
 
     @property
     def promised(self) -> str:
@@ -81,12 +122,25 @@ def _mechanism(facts: Mapping[str, Any]) -> str:
     return f"noise {facts['noise']:.4g}, clip {facts['clip']:g}"
 
 
+def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
+    """Charge the names without drawing any; how many names, and triples with them, do not reach the threshold."""
+    event = event_of(configuration, public_size(configuration, client, graph, ledger, number=0))
+    ledger.pay_once(provisional(configuration, client, graph, ledger), NAMES, (Charge(event),), "")
+    below = mentions(graph.train, len(graph.entities)) < event.threshold
+    return int(below.sum()), int(below[graph.train[:, [HEAD, TAIL]]].any(axis=1).sum())
+
+
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
-    """Read the site's files, judge the terms and calibrate the noise, as at an invitation."""
+    """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
     made = canonical_site(site)
-    defence = defence_of(configuration, site.name, made.graph, Ledger.in_memory())
+    ledger, staying = Ledger.in_memory(), (0, 0)
+    if configuration.defence != "none":
+        assume_exact_size(configuration, site.name, made.graph, ledger)
+        if configuration.names == "threshold":
+            staying = _assume_names(configuration, site.name, made.graph, ledger)
+    defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
     return Preview(
         site.name,
@@ -99,15 +153,19 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         defence.promise(site.name) if defence else None,
         _worth(defence) if defence else None,
         _drawn(RunDirectory(site.run), site.name),
+        ledger.charges(site.name) if defence else (),
+        sole_mentions(made.graph),
+        staying,
     )
 
 
 def _drawn(run: RunDirectory, client: str) -> Holding | None:
     """What the copy in the site's run directory holds, by what it released and the public number in its promise."""
     path = run.checkpoints / f"{client}.safetensors"
-    if not path.exists() or not run.ledger.exists():
+    ledger = open_account(run.path)
+    if ledger is None or not path.exists():
         return None
-    copy, promise = saved_release(path), Ledger.read(run.ledger).promises.get(client)
+    copy, promise = saved_release(path), ledger.promises.get(client)
     return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
 
 
@@ -117,5 +175,5 @@ def _worth(defence: Defence) -> GuessWorth | None:
     if options.noise_seed is not None or not defence.accountant.sound:
         return None
     charges = defence.planned(options.rounds)
-    epsilon = options.epsilon or defence.accountant.epsilon(charges, options.delta)
-    return guess_worth(charges, epsilon, options.delta, adaptive=defence.schedule.adaptive)
+    epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)
+    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.schedule.adaptive)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from fedkge.deploy.liveness import HEARTBEAT_SECONDS
 from fedkge.errors import RunError, UnavailableError
 from fedkge.federation.storage import make_folder
 from fedkge.private_files import UMASK, open_private
@@ -49,7 +50,7 @@ def server_command(kit: Path, log: Path, variables: Mapping[str, str]) -> Comman
 
 def site_command(kit: Path, site: str, log: Path, variables: Mapping[str, str]) -> Command:
     """NVFlare's client with this kit."""
-    who = [f"uid={site}", f"org={site.replace('-', '_')}"]
+    who = [f"uid={site}", f"org={site.replace('-', '_')}", f"heart_beat_interval={HEARTBEAT_SECONDS:g}"]
     arguments = ["-s", "fed_client.json", "--set", "secure_train=true", *who, "config_folder=config"]
     return Command(SITE_MODULE, arguments, kit, log, variables)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.liveness import Liveness
+from fedkge.deploy.request_keys import create_request_keys
 from fedkge.errors import RunError, UnavailableError
 from fedkge.federation.storage import make_folder
 
@@ -66,6 +68,7 @@ def provision(settings: FederationFile) -> dict[str, Path]:
         (kits[participant] / "readme.txt").write_text(README, encoding="utf-8")
     for site in settings.sites:
         write_local(kits[site] / "local", site_resources(), site_permissions())
+    create_request_keys(kits[settings.server] / "startup", [kits[site] / "startup" for site in settings.sites])
     work.chmod(0o700)
     return kits
 
@@ -124,7 +127,7 @@ def site_resources() -> dict[str, Any]:
     }
 
 
-def server_resources(workspace: Path) -> dict[str, Any]:
+def server_resources(workspace: Path, liveness: Liveness | None = None) -> dict[str, Any]:
     """The server's NVFlare: one job at a time, and everything that it keeps below its own workspace."""
     storage = f"{_FLARE}.storages.filesystem_storage.FilesystemStorage"
     return {
@@ -135,7 +138,7 @@ def server_resources(workspace: Path) -> dict[str, Any]:
             {
                 "admin_storage": "transfer",
                 "max_num_clients": 100,
-                "heart_beat_timeout": 60,
+                "heart_beat_timeout": (liveness or Liveness()).heartbeat_timeout,
                 "download_job_url": "http://localhost/",
                 "admin_timeout": 10.0,
             }

@@ -15,6 +15,7 @@ from typing import Any
 from fedkge.deploy.console import Console
 from fedkge.deploy.coordinator import FAILED, REJOIN, REJOIN_FILE, handed_out, is_over
 from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.liveness import Liveness
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
 from fedkge.deploy.provision import (
@@ -25,6 +26,7 @@ from fedkge.deploy.provision import (
     write_job,
     write_local,
 )
+from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.status import FINISHED, Status, read_status
 from fedkge.errors import RunError
 from fedkge.federation.checkpoints import Checkpoint
@@ -46,12 +48,16 @@ class Supervisor:
     def __init__(self, path: Path, settings: FederationFile, tell: Callable[[str], None]) -> None:
         self._settings, self._tell = settings, tell
         kit = settings.kits / SERVER_KIT
+        read_signing_key(kit / "startup")
+        self._fingerprint = fingerprint(read_public_key(kit / "startup"))
         log = settings.run / LOG_FILE
         self._child = Child(server_command(kit, log, {SERVER_VARIABLE: str(path.resolve())}), tell)
         self._console = Console(settings.kits / COORDINATOR_KIT)
         self._checkpoint = Checkpoint(RunDirectory(settings.run).checkpoints)
         self._failures, self._failed_round = 0, -1
-        write_local(kit / "local", server_resources(kit), site_permissions())
+        self._missed: dict[str, float] = {}
+        resources = server_resources(kit, Liveness(settings.silence_seconds))
+        write_local(kit / "local", resources, site_permissions())
         write_job(settings.run / "job", settings.name, 1)
 
     def run(self) -> dict[str, Any]:
@@ -60,6 +66,7 @@ class Supervisor:
         before = read_status(settings.run)
         narration = Narration(self._tell, before)
         self._tell(f"{settings.name}: listening on port {settings.port} for {', '.join(settings.sites)}")
+        self._tell(f"requests are signed with the key {self._fingerprint}")
         try:
             self._child.watch()
             while handed_out(settings.run) < set(settings.sites):
@@ -77,6 +84,7 @@ class Supervisor:
     def _one_job(self, narration: Narration) -> dict[str, Any]:
         """Submit a job and watch it to its end; the status that it left."""
         Status(self._settings.run).write(state="starting", round=self._checkpoint.round)
+        self._missed = {}
         job = self._console.submit(self._settings.run / "job")
         while True:
             self._child.watch()
@@ -97,7 +105,7 @@ class Supervisor:
         """Wait for all sites at first, later for a while; returns who is connected."""
         began, seen = time.monotonic(), None
         first = not self._checkpoint.exists()
-        least = 0 if is_over(run) else max(1, self._settings.configuration.minimum_clients)
+        least = 0 if is_over(run) else self._settings.configuration.least_clients
         while True:
             self._child.watch()
             connected = [name for name in self._console.connected() if name in self._settings.sites]
@@ -114,16 +122,19 @@ class Supervisor:
     def _invite_back(self, status: dict[str, Any]) -> None:
         """A site that was lost is connected again: end the job after this round, and begin the next with it.
 
+        NVFlare's list names a dead site for a while. So a site is back only when it was heard of after it was missed.
         One that was asked in this job and does not take part stays out until `fedkge server` is started again.
         """
         present = status.get("present")
         if status.get("state") != "training" or present is None:
             return
-        back = [
-            name
-            for name in self._console.connected()
-            if name in self._settings.sites and name not in present and name not in status.get("refused", [])
-        ]
+        here = {*present, *status.get("refused", [])}
+        now = time.time()
+        self._missed = {name: self._missed.get(name, now) for name in self._settings.sites if name not in here}
+        if not self._missed:
+            return
+        heard = self._console.heard()
+        back = [name for name, since in self._missed.items() if heard.get(name, 0.0) > since]
         mark = self._settings.run / REJOIN_FILE
         if back and not mark.exists():
             self._tell(f"{', '.join(back)} is back and joins after this round")

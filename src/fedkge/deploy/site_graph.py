@@ -48,7 +48,7 @@ def canonical_site(site: SiteSettings) -> CanonicalGraph:
     """The site's own graph under canonical names: files, lists and rules as site.toml says."""
     graph = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
     lists = {"entities": site.entities, "relations": site.relations}
-    fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if path is not None})
+    fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if isinstance(path, Path)})
     return canonical_graph(fixed, site.names.rules, merge=site.names.collisions == "merge")
 
 

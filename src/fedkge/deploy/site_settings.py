@@ -23,8 +23,10 @@ SITE_DECIDES = frozenset(
         "defence",
         "epsilon",
         "delta",
+        "allow_large_delta",
         *OF_STEPS,
         "public_triples",
+        "names_share",
         "accountant",
         "noise_seed",
         "evaluate_every",
@@ -36,6 +38,13 @@ SITE_DECIDES = frozenset(
 )
 """Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""
 
+CHOOSE_NAMES = (
+    "entities: expected a choice of where the names of entities come from, got none. Names leave as pseudonyms, and "
+    'one that a single triple mentions gives that triple away. Say entities = "names.txt" (a list of names that does '
+    'not depend on your triples), entities = "threshold" (a name is released only if enough triples mention it; this '
+    'is paid from epsilon and delta), or entities = "from-triples" (you accept it; `fedkge federation check` counts '
+    "such triples)"
+)
 FILES = ("entities", "relations", "run", "kit", "key", "exponent")
 _STRICT = ConfigDict(frozen=True, extra="forbid", alias_generator=kebab, populate_by_name=True, allow_inf_nan=False)
 
@@ -85,7 +94,8 @@ class Names(BaseModel):
 class SiteSettings(BaseModel):
     """The whole of site.toml. Paths are relative to the file.
 
-    >>> SiteSettings(name="north", federation="study", graph="graph.tsv", privacy={"epsilon": 4}).limits.rounds
+    >>> own = {"graph": "graph.tsv", "entities": "names.txt", "privacy": {"epsilon": 4}}
+    >>> SiteSettings(name="north", federation="study", **own).limits.rounds
     100
     """
 
@@ -98,10 +108,11 @@ class SiteSettings(BaseModel):
     skip_header: bool | None = Field(
         None, description="TSV: true skips the first line of each file, false reads it as a triple."
     )
-    entities: Path | None = Field(
-        None, description="List of entity names, one a line, fixed without looking at triples; else those of the graph."
+    entities: Literal["from-triples", "threshold"] | Path = Field(
+        description="Where entity names come from: a file with a list, one a line, fixed without looking at triples; "
+        "or `threshold`; or `from-triples`."
     )
-    relations: Path | None = Field(None, description="List of relation names, likewise.")
+    relations: Path | None = Field(None, description="List of relation names, one a line; else those of the graph.")
     run: Path = Field(Path("run"), description="The site's run directory: its ledger, checkpoints and model.")
     kit: Path = Field(Path("kit"), description="The start-up kit that the coordinator sent.")
     key: Path = Field(Path("consortium.key"), description="The consortium key, readable by its owner alone.")
@@ -115,6 +126,11 @@ class SiteSettings(BaseModel):
     privacy: Mapping[str, Any] = Field(description="The site's defence and budget, as options of `fedkge train`.")
     limits: Limits = Field(Limits.model_validate({}), description="How far a server may go.")
     names: Names = Field(Names.model_validate({}), description="How names become canonical.")
+
+    @property
+    def names_are(self) -> Literal["from-triples", "listed", "threshold"]:
+        """Where names come from, as the option `names` of `fedkge train` says it."""
+        return "listed" if isinstance(self.entities, Path) else self.entities
 
     @field_validator("privacy")
     @classmethod
@@ -156,12 +172,14 @@ def parse_site(values: Mapping[str, Any], source: str = "site.toml", folder: Pat
     """
     for key, known in _unknown(values):
         raise ConfigurationError(f"{source}: unknown key {key!r}: {_hint(key.rpartition('.')[2], known)}")
+    if "entities" not in values:
+        raise ConfigurationError(f"{source}: {CHOOSE_NAMES}")
     try:
         site = SiteSettings.model_validate(_hyphenated(values))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {_said(item)}" for item in error.errors())
         raise ConfigurationError(f"{source}: {problems}") from error
-    found: dict[str, Any] = {name: folder / value for name in FILES if (value := getattr(site, name)) is not None}
+    found: dict[str, Any] = {name: folder / value for name in FILES if isinstance(value := getattr(site, name), Path)}
     graph = folder / home_expanded(Path(site.graph))
     if graph.exists() or site.graph not in DATASETS:
         found["graph"] = str(graph)

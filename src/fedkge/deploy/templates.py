@@ -37,6 +37,11 @@ SITE = """\
 name = {quoted}          # as in the certificate of the start-up kit
 federation = {federation}
 graph = {graph}          # your triples: file or folder; they never leave this machine
+# Where the names of your entities come from. They leave as pseudonyms, and a name that one triple alone mentions gives
+# that triple away. "from-triples" accepts this (`fedkge federation check` counts such triples); a list that does not
+# depend on your triples ("names.txt", one a line) avoids it; "threshold" releases only names that enough triples
+# mention, and pays for it.
+entities = {entities}
 run = "run"              # your ledger, checkpoints and model
 kit = "kit"              # the start-up kit that the coordinator sent
 key = {key}   # the consortium's key: the sites have it, the server never; chmod 600
@@ -76,6 +81,7 @@ def site_text(
     graph: str = "graph.tsv",
     key: str = "consortium.key",
     owners: int = 2,
+    entities: str = "from-triples",
     more: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a site.toml.
@@ -89,6 +95,7 @@ def site_text(
         federation=json.dumps(federation),
         graph=json.dumps(graph),
         key=json.dumps(key),
+        entities=json.dumps(entities),
         owners=owners,
         more=_lines(more or {}) + ("\n" if more else ""),
         rounds=rounds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -12,9 +13,9 @@ from typing import IO, Any
 from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.configuration import parse
 from fedkge.deploy.gathering import gather
-from fedkge.deploy.layout import Layout, lay_out
+from fedkge.deploy.layout import FEWEST_SITES, Layout, lay_out
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import RunError
+from fedkge.errors import ConfigurationError, RunError
 from fedkge.federation.storage import make_folder
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
@@ -22,6 +23,7 @@ from fedkge.private_files import UMASK
 
 COMMAND = "import sys; from fedkge.cli import main; sys.argv[0] = 'fedkge'; main()"
 EVERYTHING = "everything"
+POLL_SECONDS = 0.2
 
 
 class Trial:
@@ -43,6 +45,11 @@ class Trial:
 
     def run(self, tell: Callable[[str], None]) -> dict[str, Any]:
         """All of it; the run directories by name."""
+        if self._clients < FEWEST_SITES:
+            raise ConfigurationError(
+                f"expected at least {FEWEST_SITES} sites, got {self._clients}: rows that only one site owns stay at "
+                "home, so nothing would be shared; use --clients 2 or more, or `fedkge train` without a federation"
+            )
         if self._out.exists() and any(self._out.iterdir()):
             raise RunError(f"{self._out}: expected a new or empty folder, got one in use; choose another --out")
         layout, canaries = self._lay_out()
@@ -51,7 +58,7 @@ class Trial:
             self._start("server", ["server", str(layout.federation)], tell)
             for name, path in layout.sites.items():
                 self._start(name, ["client", str(path)], tell)
-            failed = {name: process.wait() for name, process in self._processes.items() if process.wait() != 0}
+            failed = self._wait()
         finally:
             self.stop()
         if failed:
@@ -60,6 +67,15 @@ class Trial:
         whole = gather(layout.settings, list(sites.values()), self._out / EVERYTHING, canaries)
         runs = {"server": str(layout.settings.run), **{name: str(site.run) for name, site in sites.items()}}
         return {"runs": {**runs, EVERYTHING: str(whole)}}
+
+    def _wait(self) -> dict[str, int]:
+        """Wait for all parties, or for the first that fails: the others would wait for it. Who failed, and how."""
+        while True:
+            codes = {name: process.poll() for name, process in self._processes.items()}
+            failed = {name: code for name, code in codes.items() if code}
+            if failed or None not in codes.values():
+                return failed
+            time.sleep(POLL_SECONDS)
 
     def _lay_out(self) -> tuple[Layout, Path | None]:
         shards = split(load(self._data), self._clients, "entity", self._seed)

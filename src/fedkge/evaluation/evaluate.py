@@ -55,6 +55,9 @@ class Evaluation:
 def popularity_controls(graph: Graph, generator: np.random.Generator) -> Mapping[str, Popularity]:
     """The controls that stand in every table: exact counts, and counts with noise for epsilon 1.
 
+    Both are an experimenter's: the noise has a seed that everybody knows, and nobody's budget is charged. They stand in
+    no output that may be passed on.
+
     >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")])
     >>> list(popularity_controls(graph, np.random.default_rng(7)))
     ['popularity', 'popularity, epsilon 1']

@@ -96,7 +96,7 @@ class Checkpoint:
             if not first <= client.round <= last:
                 raise RunError(
                     f"{path}: expected {name} between rounds {first} and {last}, as the server was left, "
-                    f"got round {client.round}; restore all checkpoints from one copy"
+                    f"got round {client.round}; restore all checkpoints from one copy, and leave the ledger as it is"
                 )
         return memory
 

@@ -201,11 +201,11 @@ class Client:
         return Greeting(
             names={kind: names[kind] for kind in shared},
             widths={kind: tables[kind].shape[1] for kind in shared},
-            triples=self._triples,
+            triples=self.triples,
         )
 
     @property
-    def _triples(self) -> int:
+    def triples(self) -> int:
         """The number of triples that others may know."""
         return self._plan.defence.triples if self._plan.defence else len(self.shard.train)
 
@@ -222,7 +222,7 @@ class Client:
                 "rows: server and client states do not belong together"
             )
         rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
-        return Upload(request.round, rows, self._triples, self._state.loss)
+        return Upload(request.round, rows, self.triples, self._state.loss)
 
     def _pay(self, defended: PrivateRounds, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
@@ -230,7 +230,7 @@ class Client:
         if not ledger.is_paid(self.name, round_number, charges) and ledger.is_prepaid(self.name, charges):
             charges = ()
         if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
-            ledger.charges(self.name), charges
+            ledger.charges_of_rounds(self.name), charges
         ):
             return False
         ledger.charge(self.name, round_number, charges)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.calibration import calibrate
+from fedkge.accounting.deltas import chosen_delta
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
@@ -17,7 +18,7 @@ from fedkge.configuration import Configuration, kebab
 from fedkge.copies import CopyPlan
 from fedkge.defences import COPYING, FEW_TRIPLES, OF_STEPS
 from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.run import data_digest
+from fedkge.federation.advance import accountant_of, digest_of, origin, public_size
 from fedkge.graph import Graph
 from fedkge.mechanisms import PUBLISHED, SELECTIONS
 from fedkge.mechanisms.adafest import Adafest
@@ -36,8 +37,6 @@ from fedkge.mechanisms.selection import Selection
 from fedkge.prior.released import CountPlan
 from fedkge.registry import look_up
 
-SIZE_IS_PUBLIC = "remove one triple, the number of triples being public to two digits"
-SIZE_IS_PRIVATE = "add or remove one triple"
 PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
 MOST_EPSILON = 500.0
@@ -55,11 +54,18 @@ class Defence:
 
     options: Configuration
     triples: int
-    """The public number of triples."""
+    """The number of triples that others may know: noisy and paid for, or public anyway."""
     entities: int
     noise: float
     data: str = ""
-    """A digest of the client's data, by which runs on the same triples are recognised."""
+    """A keyed digest of the client's data, by which its holder recognises runs on the same triples; blank for none."""
+    advance: tuple[Charge, ...] = ()
+    """What was paid before the promise."""
+
+    @property
+    def delta(self) -> float:
+        """The user's, or what the public size allows."""
+        return chosen_delta(self.options.delta, self.triples, self.options.allow_large_delta)
 
     @property
     def steps(self) -> int:
@@ -109,6 +115,12 @@ class Defence:
         return float(self.noise / self.options.selection_share**0.5)
 
     @property
+    def _shared_out(self) -> float:
+        """The epsilon that shares are parts of: what names leave."""
+        options = self.options
+        return (options.epsilon or 0.0) * (1 - options.names_share if options.names == "threshold" else 1)
+
+    @property
     def counts(self) -> CountPlan | None:
         """How the client counts once, before its first step; None if it does not.
 
@@ -118,7 +130,7 @@ class Defence:
         options = self.options
         if not options.count_share or options.epsilon is None or options.strategy == "pooled" or options.copy_share:
             return None
-        paid = options.count_share * options.epsilon
+        paid = options.count_share * self._shared_out
         return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
 
     @property
@@ -134,7 +146,7 @@ class Defence:
         shares = options.count_share, options.copy_share
         if options.sparse_share and self.triples < FEW_TRIPLES * self.entities:
             shares = options.sparse_share, 1 - options.sparse_share
-        counts, answers = (share * options.epsilon / self.noise for share in shares)
+        counts, answers = (share * self._shared_out / self.noise for share in shares)
         return CopyPlan(2 / counts, answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
@@ -157,9 +169,10 @@ class Defence:
             yield Charge(Geometric(self.counts.typed_scale))
 
     def planned(self, rounds: int) -> tuple[Charge, ...]:
-        """What so many rounds cost if the noise falls as fast as it may."""
+        """What was paid before and so many rounds cost, if the noise falls as fast as it may."""
+        numbers = range(1, rounds + 1)
         return merged(
-            charge for number in range(1, rounds + 1) for charge in self.charges(self.least_noise(number), number == 1)
+            (*self.advance, *(each for n in numbers for each in self.charges(self.least_noise(n), first=n == 1)))
         )
 
     def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:
@@ -180,7 +193,7 @@ class Defence:
 
     def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
         """Whether the budget allows these charges after what was spent."""
-        epsilon, delta = self.options.epsilon, self.options.delta
+        epsilon, delta = self.options.epsilon, self.delta
         if epsilon is None or not charges:
             return True
         if self.schedule.adaptive:
@@ -188,7 +201,7 @@ class Defence:
         return self.accountant.epsilon(merged((*spent, *charges)), delta) <= epsilon
 
     def _filter(self, epsilon: float) -> RenyiFilter:
-        return RenyiFilter(epsilon, self.options.delta, self.planned(self.options.rounds))
+        return RenyiFilter(epsilon, self.delta, self.planned(self.options.rounds))
 
     def promise(self, client: str) -> Promise:
         """What the client promises before it spends anything."""
@@ -202,17 +215,17 @@ class Defence:
             "triples": self.triples,
             **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
             **({"counts": asdict(self.counts)} if self.counts else {}),
-            "noise source": "operating system" if options.noise_seed is None else f"seed {options.noise_seed}",
+            "names": options.names,
+            **origin(options),
             "start": f"public vectors of {options.init}" if options.init else "random",
             FILTERED: self.schedule.adaptive,
             **({VALIDATED: options.evaluate_every} if self.schedule.adaptive else {}),
         }
         return Promise(
             client,
-            options.delta,
+            self.delta,
             options.epsilon,
             accountant_of(options),
-            SIZE_IS_PRIVATE if options.public_triples else SIZE_IS_PUBLIC,
             largest_round=self.charges(last, first=True),
             facts=facts,
         )
@@ -235,55 +248,59 @@ class Defence:
         return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
 
 
-def accountant_of(options: Configuration) -> str:
-    """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.selection in PUBLISHED else options.accountant
+def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int = 0) -> Defence | None:
+    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there.
 
-
-def rounded_up(number: int) -> int:
-    """The next number of two digits and zeros: what is told about a client's size unless the user names a number.
-
-    >>> rounded_up(53_999), rounded_up(54_000), rounded_up(7)
-    (54000, 54000, 7)
+    `number` is the client's in the federation: under a research seed its noise follows from it.
     """
-    digit = int(10 ** max(0, len(str(number)) - 2))
-    return max(1, -(-number // digit) * digit)
-
-
-def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Defence | None:
-    """The client's defence: as its promise in the ledger says, or newly calibrated and promised there."""
     if options.defence == "none":
         return None
-    size, entities = options.public_triples or rounded_up(len(shard.train)), len(shard.entities)
-    made = ledger.promises.get(client)
-    if made is not None:
+    defence = planned_defence(options, client, shard, ledger, number)
+    if not ledger.is_promised(client):
+        ledger.promise(defence.promise(client))
+    return defence
+
+
+def planned_defence(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int = 0) -> Defence:
+    """The same without the promise. The client's size is released and paid for: a refusal may depend on it."""
+    entities, advance = len(shard.entities), _advance(ledger, client)
+    if ledger.is_promised(client):
+        made = ledger.promises[client]
         fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
         options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
-        return Defence(options, size, entities, float(made.facts["noise"]), str(made.facts.get("data", "")))
+        options = options.model_copy(update={"delta": made.delta, "allow_large_delta": True})
+        size, noise = int(made.facts["triples"]), float(made.facts["noise"])
+        return Defence(options, size, entities, noise, str(made.facts.get("data", "")), advance)
     if options.selection in {Ptr.name, PtrPublished.name}:
         candidates(options.batch_size, entities)  # an error of its own, before anything is paid
-    noise = options.noise or _calibrated(options, size, entities)
-    own = Graph(client, shard.entities, shard.relations, shard.train)
-    defence = Defence(options, size, entities, noise, data_digest((own,))[:16])
+    size = public_size(options, client, shard, ledger, number)
+    known, advance = ledger.promises.get(client), _advance(ledger, client)
+    data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
+    noise = options.noise or _calibrated(options, size, entities, advance)
+    defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)
-    if not defence.affordable((), first):
-        cost = defence.accountant.epsilon(first, options.delta)
+    if not defence.affordable(advance, first):
+        cost = defence.accountant.epsilon(merged((*advance, *first)), defence.delta)
         raise PrivacyError(
             f"{client}: one round of {defence.steps} steps with noise {defence.noise:g} costs epsilon {cost:.3g}, the "
             f"budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
         )
-    ledger.promise(defence.promise(client))
     return defence
 
 
-def _calibrated(options: Configuration, triples: int, entities: int) -> float:
+def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
+    return merged(charge for once in ledger.once(client).values() for charge in once.charges)
+
+
+def _calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
+    """The least noise that keeps the budget, of which some is paid already."""
     if options.epsilon is None:
         raise _without_budget(options)
     accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
     return calibrate(
-        lambda noise: Defence(options, triples, entities, noise).planned(options.rounds),
+        lambda noise: Defence(options, triples, entities, noise, advance=advance).planned(options.rounds),
         options.epsilon,
-        options.delta,
+        chosen_delta(options.delta, triples, options.allow_large_delta),
         accountant,
     )
 
@@ -311,6 +328,16 @@ def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     yield options.strategy == "pooled", f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}"
 
 
+def _against_thresholds(options: Configuration) -> Iterator[tuple[object, str]]:
+    """What does not go with names that are released by a threshold, and why."""
+    if options.names != "threshold":
+        return
+    yield options.epsilon is None, "names by a threshold are paid with a share of the budget: name --epsilon"
+    yield options.strategy == "pooled", "a pooled graph is nobody's to release names of: choose another strategy"
+    yield options.canaries, "canaries take their names from triples: set names to from-triples, or canaries to 0"
+    yield options.selection in PUBLISHED, "the paper's formulas do not know names: set names to from-triples"
+
+
 def check_defence(options: Configuration) -> None:
     """Refuse options that would make a promise untrue, before anything is read or written."""
     if options.defence == "none":
@@ -318,10 +345,13 @@ def check_defence(options: Configuration) -> None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
         if options.copy_share or options.count_share or options.sparse_share:
             raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
+        if options.names == "threshold":
+            raise PrivacyError("names by a threshold are paid from a budget, and there is none: name --epsilon")
         return
     if options.epsilon is None and (options.noise is None or options.copy_share):
         raise _without_budget(options)
     look_up(SELECTIONS, options.selection, "selection")
+    chosen_delta(options.delta, options.public_triples, options.allow_large_delta)
     for wrong, reason in (
         (options.patience, "patience stops by private validation triples: set patience to 0"),
         (options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"),
@@ -339,6 +369,7 @@ def check_defence(options: Configuration) -> None:
             "regularisation of positive triples is not clipped: set regularisation to 0",
         ),
         *_against_copies(options),
+        *_against_thresholds(options),
         (
             options.private_negatives == "inside" and not SELECTIONS[options.selection].releases_all,
             f"negatives inside the gradient touch rows that {options.selection} would not noise: "

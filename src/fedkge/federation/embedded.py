@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fedkge.errors import FedkgeError, NumericalError
+from fedkge.errors import FedkgeError, NumericalError, PrivacyError
 from fedkge.federation.messages import NO_LIMIT, ClientLogic, Failure, Reply, Request
+from fedkge.federation.storage import StorageError
 
 
 class EmbeddedEngine:
@@ -18,6 +19,10 @@ class EmbeddedEngine:
     A client's own error becomes a Failure; a mistake in the program stops the program. A client that is late is a
     Failure too: it ends what it does in the background, and hears the next request only then.
 
+    All clients share one disk and one ledger. When a file cannot be written, the run stops: it goes on with the same
+    result once there is space. Only with `lose_clients` does it go on without the client. A promise that cannot be kept
+    always stops it.
+
     >>> from fedkge.federation.messages import Hello, Sharing
     >>> class Quick:
     ...     def handle(self, request): return Sharing({})
@@ -25,7 +30,8 @@ class EmbeddedEngine:
     {'a': Sharing(rows={})}
     """
 
-    def __init__(self, clients: Mapping[str, ClientLogic], threads: int) -> None:
+    def __init__(self, clients: Mapping[str, ClientLogic], threads: int, lose_clients: bool = False) -> None:
+        self._lose_clients = lose_clients
         self._clients = dict(sorted(clients.items()))
         self._threads = threads
         self._turns = {name: threading.Lock() for name in self._clients}
@@ -51,6 +57,8 @@ class EmbeddedEngine:
             with self._turns[name]:
                 return self._clients[name].handle(request)
         except FedkgeError as error:
+            if isinstance(error, PrivacyError) or (isinstance(error, StorageError) and not self._lose_clients):
+                raise
             return Failure(name, str(error), isinstance(error, NumericalError))
 
 

@@ -38,6 +38,9 @@ class Invite:
     terms: Mapping[str, Any]
     numbers: str = "float32"
     """What rows travel as."""
+    mark: str = ""
+    """The end of this site's ledger as the server remembers it: the site refuses if its ledger lacks that line."""
+    releases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +133,16 @@ class Fit:
 class Upload:
     """Client to server: its shared rows after the round.
 
-    Under a defence `triples` is the public number, and there is no loss: it was computed from private triples.
+    Under a defence `triples` is the public number, and there is no loss: it was computed from private triples. A
+    defended site adds where its ledger ends: the random number (`mark`) of the last line, and how many releases it has.
     """
 
     round: int
     rows: Mapping[Shared, Rows]
     triples: int
     loss: float | None
+    mark: str = ""
+    releases: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ class Outlook:
 class Observer:
     """Does nothing; override what you want to hear. `advance` is called from several threads."""
 
+    def noticed(self, line: str) -> None:
+        """Something that a person should know before the run begins, or goes on."""
+
     def begin(self, outlook: Outlook) -> None:
         """The run begins, or goes on."""
 
@@ -48,6 +51,11 @@ class Observers(Observer):
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)
+
+    def noticed(self, line: str) -> None:
+        """Pass on."""
+        for observer in self._observers:
+            observer.noticed(line)
 
     def begin(self, outlook: Outlook) -> None:
         """Pass on."""

@@ -9,7 +9,6 @@ noisy counts that belong to the client's model (`fedkge.releases`).
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import math
 import os
@@ -26,11 +25,14 @@ from numpy.typing import NDArray
 
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.configuration import Configuration, read_table, restore
 from fedkge.copies import CopyPrior
 from fedkge.errors import ConfigurationError, RunError
 from fedkge.evaluation import Evaluation, evaluate
-from fedkge.federation.storage import Tensors, load_tensors, make_folder, raw_bytes, save_tensors, write_atomically
+from fedkge.federation.data_key import FILE_NAME as DATA_KEY
+from fedkge.federation.data_key import DataKey, create_key, key_name, read_key
+from fedkge.federation.storage import Tensors, load_tensors, make_folder, save_tensors, write_atomically
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
@@ -43,20 +45,23 @@ from fedkge.result_files import read_metrics_file
 __all__ = [
     "AT_THE_SITES",
     "CONFIG",
+    "LAST_ROUNDS",
     "MODEL",
     "Run",
     "RunDirectory",
     "check_has_data",
+    "check_same_data",
     "client_names",
-    "data_digest",
     "provenance_of",
     "shape_of",
 ]
 
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
+LAST_ROUNDS = "last_rounds"
+"""The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
 AT_THE_SITES = "at the sites"
-"""In place of the hash of the data, in the run of a federation's server."""
+"""In place of the digest of the data, in the run of a federation's server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,27 +152,12 @@ def shape_of(configuration: Configuration) -> ModelShape:
     return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
 
 
-def data_digest(shards: Sequence[Graph]) -> str:
-    """A hash of names and triples, so that a run is never continued or judged on other data."""
-    digest = hashlib.sha256()
-    for shard in shards:
-        for names in (shard.entities, shard.relations):
-            digest.update(f"{len(names)}\n".encode())
-            for name in names:
-                digest.update(name.encode())
-                digest.update(b"\n")
-        for triples in (shard.train, shard.valid, shard.test, shard.elsewhere):
-            digest.update(f"{len(triples)}\n".encode())
-            digest.update(raw_bytes(triples))
-    return digest.hexdigest()
-
-
-def provenance_of(shards: Sequence[Graph], configuration: Configuration) -> dict[str, Any]:
-    """What is saved beside the configuration: version, hashes, and what must be acknowledged."""
+def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
+    """What is saved beside the configuration: version, digests, and what must be acknowledged."""
     return {
         "fedkge": __version__,
         "configuration": configuration.identity,
-        "data": data_digest(shards),
+        "data": key.digest(shards),
         "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
     }
 
@@ -181,6 +171,21 @@ def check_has_data(path: Path, provenance: Mapping[str, Any]) -> None:
         )
 
 
+def check_same_data(directory: RunDirectory, provenance: Mapping[str, Any], shards: Sequence[Graph]) -> None:
+    """A run that has begun goes on, and is judged, on the data that it began with."""
+    key, expected = directory.data_key(), str(provenance.get("data", ""))
+    if key_name(expected) != key.name:
+        raise RunError(
+            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, and "
+            f"{DATA_KEY} is key {key.name}: they are not of one run; restore both from one copy, or start a new run"
+        )
+    if key.digest(shards) != expected:
+        raise RunError(
+            f"{directory.path}: the run was trained on other data than what is there now; restore the data, or start "
+            "a new run"
+        )
+
+
 class RunDirectory:
     """The files of one run. Every file is replaced whole, so a crash never leaves a torn one."""
 
@@ -188,6 +193,7 @@ class RunDirectory:
         self.path = path
         self.checkpoints = path / CHECKPOINTS
         self.ledger = path / LEDGER
+        self.model = path / MODEL
 
     def exists(self) -> bool:
         """Whether a run has been started here."""
@@ -203,8 +209,14 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": dict(provenance)})
+        identity = {"run": fresh_token()} if configuration.defence != "none" else {}
+        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**provenance, **identity}})
         write_atomically(self.path / CONFIG, text.encode())
+
+    def data_key(self) -> DataKey:
+        """The key under which the digest of this run's data is made; a new one before the run exists."""
+        path = self.path / DATA_KEY
+        return read_key(path) if self.exists() or path.exists() else create_key(path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -281,11 +293,11 @@ class RunDirectory:
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
         """The model that people use, or the best one so far."""
-        save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL, tensors, facts)
+        save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.model, tensors, facts)
 
     def read_model(self, best: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The tensors of the finished run (or the best so far) and their facts."""
-        path = self.checkpoints / f"best-{MODEL}" if best else self.path / MODEL
+        path = self.checkpoints / f"best-{MODEL}" if best else self.model
         if not path.exists():
             raise RunError(f"{path}: missing; the run is not finished: `fedkge resume {self.path}`")
         return load_tensors(path)

@@ -60,14 +60,9 @@ class StateFile:
             self._recover(self.path, self._ledger)
         if not self.path or not self.path.exists():
             return None
-        tensors, facts = _load(self.path)
-        if self._ledger and _drawn(tensors, facts) and not self._counts(self._ledger, tensors, facts):
-            raise PrivacyError(
-                f"{self.path}: {self._client} has trained up to round {facts['round']}, and of this state "
-                f"{self._ledger.path or 'its privacy ledger'} knows nothing: lines are missing, so what was spent is "
-                "unknown, or the round was broken off and drawn again. Restore ledger and checkpoints from one copy; "
-                "without one, count the whole budget as spent and start a new run elsewhere"
-            )
+        tensors, facts = load_state(self.path)
+        if self._ledger and is_drawn(tensors, facts) and not self._counts(self._ledger, tensors, facts):
+            raise unknown_state(self.path, self._client, facts["round"], self._ledger)
         return tensors, facts
 
     def _recover(self, path: Path, ledger: Ledger) -> None:
@@ -75,11 +70,11 @@ class StateFile:
         if not beside(path).exists():
             return
         try:
-            tensors, facts = _load(beside(path))
+            tensors, facts = load_state(beside(path))
         except RunError:
             beside(path).unlink()  # a crash has torn it
             return
-        older = path.exists() and facts["served"] < _load(path)[1]["served"]
+        older = path.exists() and facts["served"] < load_state(path)[1]["served"]
         if self._counts(ledger, tensors, facts) and not older:
             put_in_place(path)
         else:
@@ -101,14 +96,26 @@ class _Facts(TypedDict):
 _FACTS: TypeAdapter[Any] = TypeAdapter(_Facts)
 
 
-def _load(path: Path) -> State:
+def load_state(path: Path) -> State:
     """Tensors and facts of a client's file, the facts checked."""
     tensors, facts = load_tensors(path)
     check_shape(_FACTS, facts, str(path), RunError, "restore it from a copy, or start again with --overwrite")
     return tensors, facts
 
 
-def _drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
+def unknown_state(path: Path, client: str, round_number: int, ledger: Ledger) -> PrivacyError:
+    """The error for a state that the ledger did not release."""
+    name = ledger.path or "its privacy ledger"
+    return PrivacyError(
+        f"{path}: {client} has trained up to round {round_number}, and of this state {name} knows nothing: lines "
+        "are missing, so what was spent is unknown, or the round was broken off and drawn again. Put back the newest "
+        "ledger and checkpoints. Never put back an older ledger: it forgets what was spent since. Without the newest, "
+        "count the whole budget as spent and start a new run elsewhere"
+    )
+
+
+def is_drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
+    """Whether anything of a client's triples was drawn for this state."""
     return bool(facts["served"]) or any(name.startswith(RELEASED) for name in tensors)
 
 

@@ -32,6 +32,14 @@ DTYPES = {
 }
 
 
+class StorageError(RunError):
+    """A file of a run could not be written: the disk is full, or its folder is read-only.
+
+    >>> StorageError("client-0.safetensors: could not be written").exit_code
+    6
+    """
+
+
 def write_atomically(path: Path, *content: bytes | memoryview) -> None:
     """Replace `path` by `content` so that a crash leaves either the old file or the new one.
 
@@ -81,8 +89,8 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _unwritten(path: Path, error: OSError) -> RunError:
-    return RunError(
+def _unwritten(path: Path, error: OSError) -> StorageError:
+    return StorageError(
         f"{path}: could not be written ({error.strerror or error}); "
         "free some space or make the folder writable, then `fedkge resume`"
     )
@@ -117,15 +125,23 @@ def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts:
     try:
         sync_folder(path.parent)
     except OSError as error:
+        _remove(beside(path))
         raise _unwritten(path, error) from error
 
 
 def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
-    """Arrays as they lie in memory: the library's own `save` would copy each of them twice."""
+    text = json.dumps(facts)
+    yield from safetensors_parts(tensors, {"fedkge": text, "checksum": _checksum(tensors, text)})
+
+
+def safetensors_parts(tensors: Mapping[Any, NDArray[Any]], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """A safetensors file in parts, arrays as they lie in memory; the same input gives the same bytes.
+
+    The library's own `save` copies each array twice, and writes metadata in another order each time.
+    """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
-    text = json.dumps(facts)
-    header: dict[str, Any] = {"__metadata__": {"fedkge": text, "checksum": _checksum(arrays, text)}}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes
@@ -135,6 +151,22 @@ def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> I
     yield len(head).to_bytes(8, "little")
     yield head
     yield from map(raw_bytes, arrays.values())
+
+
+def load_facts(path: Path) -> dict[str, Any]:
+    """The facts alone of what `save_tensors` wrote, without a look at its tensors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "a"), {"x": np.zeros(3)}, {"round": 2}); load_facts(Path(folder, "a"))
+    {'round': 2}
+    """
+    try:
+        open_plain(path).close()
+        with safe_open(path, framework="numpy") as file:
+            return _facts((file.metadata() or {}).get("fedkge", "{}"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -147,17 +179,26 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         text = metadata.get("fedkge", "{}")
         if metadata.get("checksum") != _checksum(tensors, text):
             raise ValueError("its checksum is wrong")
-        facts = parse_json(text)
-        if not isinstance(facts, dict):
-            raise ValueError(f"its facts are no JSON object but {facts!r:.40}")
+        facts = _facts(text)
     except FileNotFoundError as error:
         raise RunError(f"{path}: no such file") from error
     except (SafetensorError, OSError, ValueError) as error:
-        raise RunError(
-            f"{path}: expected a safetensors file, got a damaged one ({error}); "
-            "restore it from a copy, or start again with --overwrite"
-        ) from error
+        raise _damaged(path, error) from error
     return tensors, facts
+
+
+def _facts(text: str) -> dict[str, Any]:
+    facts = parse_json(text)
+    if not isinstance(facts, dict):
+        raise ValueError(f"its facts are no JSON object but {facts!r:.40}")
+    return facts
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    return RunError(
+        f"{path}: expected a safetensors file, got a damaged one ({error}); "
+        "restore it from a copy, or start again with --overwrite"
+    )
 
 
 def read_tensor(file: Any, name: str) -> NDArray[Any]:

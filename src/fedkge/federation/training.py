@@ -5,24 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fedkge.accounting.ledger import Ledger, Promise
+from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.evaluation import Evaluation
+from fedkge.federation.account import continue_account
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Scores, Shared
+from fedkge.federation.name_release import FOLDER, NameFiles, with_released_names
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import Run, RunDirectory, shape_of
+from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
 from fedkge.federation.transcript import Transcript, recorded_rounds
@@ -51,7 +53,7 @@ class Federation:
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
         disguise: Callable[[Client], ClientLogic] = lambda client: client,
-        promises: Sequence[Promise] = (),
+        draft: Draft | None = None,
     ) -> None:
         self.configuration = configuration
         self._directory = directory
@@ -59,13 +61,15 @@ class Federation:
         self._observer = observer or Observer()
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
-        self._shards = tuple(shards)
+        self._names = NameFiles(directory.path / FOLDER if directory else None)
+        self._ledger = self._open_ledger(draft)
+        self._shards = released_shards(shards, configuration, self._ledger, self._names)
         trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self._ledger = self._open_ledger(promises)
         self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
-        engine = EmbeddedEngine(seats, threads=_workers(cores, len(trained)))
+        allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
+        engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -77,16 +81,18 @@ class Federation:
         elif start:
             self._begin_from(start)
 
-    def _open_ledger(self, promises: Sequence[Promise]) -> Ledger | None:
+    def _open_ledger(self, draft: Draft | None) -> Ledger | None:
+        """The run's ledger; what `draft` holds is written there before it is used."""
         if self.configuration.defence == "none":
             return None
         if self._directory is None:
             ledger = Ledger.in_memory()
         else:
             with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
-                ledger = Ledger.open(self._directory.ledger)
-        for promise in promises:
-            ledger.promise(promise)
+                ledger = continue_account(self._directory)
+        if draft is not None:
+            self._names.adopt(draft.names)
+            ledger.adopt(draft.ledger)
         return ledger
 
     def _make_clients(self, shards: Sequence[Graph], threads: int) -> dict[str, Client]:
@@ -97,7 +103,7 @@ class Federation:
             own = replace(shard, elsewhere=no_triples())  # what others hold is for the final judgement
             plan = ClientPlan(self.configuration, seed, number, self._strategy.shared, threads)
             if self._ledger is not None:
-                defence = defence_of(self.configuration, name, own, self._ledger)
+                defence = defence_of(self.configuration, name, own, self._ledger, number)
                 plan = replace(plan, defence=defence, ledger=self._ledger)
             clients[name] = Client(name, own, plan, folder, self._observer.advance)
         return clients
@@ -117,6 +123,8 @@ class Federation:
         alone = self._directory.locked() if self._directory else nullcontext()
         with alone, threadpool_limits(limits=1, user_api="blas"):
             self._begin()
+            if self._ledger is not None and self._ledger.notice:
+                self._observer.noticed(self._ledger.notice)
             self._observer.begin(self._outlook())
             while self.server.round < self.configuration.rounds and not self._out_of_patience():
                 if not self._round():
@@ -136,9 +144,9 @@ class Federation:
     def _outlook(self) -> Outlook:
         options = self.configuration
         per_client = (
-            options.local_steps * min(options.batch_size, len(client.shard.train))
+            options.local_steps * min(options.batch_size, client.triples)
             if options.local_steps
-            else options.local_epochs * len(client.shard.train)
+            else options.local_epochs * client.triples
             for client in self.clients.values()
         )
         scorer = next(iter(self.clients.values())).embedding.scorer
@@ -242,7 +250,8 @@ class Federation:
 
     def _best_tensors(self) -> tuple[Mapping[str, NDArray[Any]], dict[str, Any]]:
         if self._memory.best_round == 0:
-            return self.tensors(), {"round": self.server.round}
+            last = {} if self._ledger is None else {LAST_ROUNDS: dict(sorted(self._memory.delivered.items()))}
+            return self.tensors(), {"round": self.server.round, **last}
         if self._directory:
             return self._directory.read_model(best=True)
         return self._best, {"round": self._memory.best_round}
@@ -288,14 +297,39 @@ class Federation:
             self._directory.write_metrics(self._memory.history)
 
 
-def promises_of(shards: Sequence[Graph], configuration: Configuration) -> tuple[Promise, ...]:
-    """What every client would promise; an error where a budget cannot be kept. Nothing is written."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What clients have released and promised in memory, which nobody has used yet."""
+
+    ledger: Ledger
+    names: NameFiles
+
+
+def drafted(shards: Sequence[Graph], configuration: Configuration, kept: bool = False) -> Draft | None:
+    """What every client releases before its promise, and its promise; an error where a budget cannot be kept.
+
+    `kept`: the run has a ledger on disk.
+    Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
+    """
     if configuration.defence == "none":
-        return ()
-    ledger, trained = Ledger.in_memory(), _trained_shards(shards, configuration)
-    for name, shard in zip(client_names(len(trained)), trained, strict=True):
-        defence_of(configuration, name, shard, ledger)
-    return tuple(ledger.promises.values())
+        return None
+    ledger, names = Ledger.in_memory(kept), NameFiles()
+    trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
+    for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
+        defence_of(configuration, name, shard, ledger, number)
+    return Draft(ledger, names)
+
+
+def released_shards(
+    shards: Sequence[Graph], configuration: Configuration, ledger: Ledger | None, names: NameFiles
+) -> tuple[Graph, ...]:
+    """The shards with the names that clients release; as they are unless names follow a threshold."""
+    if ledger is None or configuration.names != "threshold":
+        return tuple(shards)
+    return tuple(
+        with_released_names(configuration, client, shard, ledger, names, number)
+        for number, (client, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
+    )
 
 
 def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:
@@ -317,7 +351,7 @@ def _workers(cores: int, clients: int) -> int:
 
 
 def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
-    minimum = 1 if pooled else configuration.minimum_clients
+    minimum = 1 if pooled else configuration.least_clients
     if minimum > clients:
         raise ConfigurationError(f"minimum-clients: expected at most the {clients} clients there are, got {minimum}")
     return ServerPlan(

@@ -6,6 +6,7 @@ float32), which `Charge` and the events see to themselves. Neighbours differ by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
@@ -44,6 +45,43 @@ class Geometric(_Numbers):
     """
 
     scale: float
+
+
+@dataclass(frozen=True)
+class Size(_Numbers):
+    """The number of triples with two-sided geometric noise of `scale`: a triple changes it by one
+    (docs/proofs/size.md).
+    """
+
+    scale: float
+
+    @property
+    def deviation(self) -> float:
+        """The noise's standard deviation.
+
+        >>> round(Size(20).deviation, 1)
+        28.3
+        """
+        return float(1 / (2**0.5 * math.sinh(0.5 / self.scale)))
+
+
+@dataclass(frozen=True)
+class Names(_Numbers):
+    """Names whose noisy number of mentions reaches `threshold`, noise of `scale`: a triple mentions two of them
+    (docs/proofs/names.md).
+    """
+
+    scale: float
+    threshold: float
+
+    @property
+    def exposure(self) -> float:
+        """The chance that a name passes which one triple alone mentions, for both of its names: a part of delta.
+
+        >>> Names(scale=1, threshold=14).exposure < 5e-6
+        True
+        """
+        return 2 * math.exp(-(self.threshold - 1) / self.scale) / (1 + math.exp(-1 / self.scale))
 
 
 @dataclass(frozen=True)
@@ -128,11 +166,22 @@ class PublishedGaussian(_Numbers):
 
 
 Event: TypeAlias = (
-    Gaussian | Geometric | Responses | SampledGaussian | SampledPair | SampledTest | PublishedTest | PublishedGaussian
+    Gaussian
+    | Geometric
+    | Size
+    | Names
+    | Responses
+    | SampledGaussian
+    | SampledPair
+    | SampledTest
+    | PublishedTest
+    | PublishedGaussian
 )
 EVENTS: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "geometric": Geometric,
+    "size": Size,
+    "names": Names,
     "responses": Responses,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,

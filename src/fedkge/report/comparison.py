@@ -18,6 +18,7 @@ from fedkge.report.worth import PRIVATE_CONTROL
 
 FORMAT = 1
 PLANE = "plane"
+FOR_OWNER = "For the owner of the data: these figures are computed from private triples, and no budget paid for them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,10 @@ class Comparison:
 
 
 def compare(runs: Sequence[Path]) -> Comparison:
-    """Gather every run and put them side by side, in the given order."""
+    """Gather every run and put them side by side, in the given order: exact figures, for the owner of the data."""
     if len(runs) < 2:
         raise ConfigurationError(f"a comparison needs at least two runs, got {len(runs)}")
-    documents = [gather(run) for run in runs]
+    documents = [gather(run, "for-owner") for run in runs]
     rows = tuple(_compared(number, document) for number, document in enumerate(documents, start=1))
     controls = tuple(row for row in documents[0].utility.rows if row.kind == "control")
     return Comparison(FORMAT, rows, controls, _notes(documents), _plane_text(rows, controls))
@@ -105,7 +106,7 @@ def _compared(number: int, document: Document) -> ComparedRun:
 
 
 def _notes(documents: Sequence[Document]) -> tuple[str, ...]:
-    notes = []
+    notes = [FOR_OWNER]
     first = documents[0]
     options = [dict(document.method.configuration) for document in documents]
     for key in ("data", "clients", "split", "overlap", "seed"):

@@ -14,12 +14,20 @@ from typing import Any, Literal, TypeAlias
 from fedkge.accounting.posterior import GuessWorth
 from fedkge.audit.metrics import Estimate, RateAtFpr
 
-FORMAT = 1
+FORMAT = 2
 
 Copy: TypeAlias = Literal["shareable", "for-owner"]
+"""The shareable copy holds what is public or paid for; whatever was computed from private triples besides is the
+owner's (`fedkge.shareable`)."""
 VerdictKind: TypeAlias = Literal[
-    "claim contradicted", "leakage found", "no leakage found by these attacks", "not measured"
+    "claim contradicted",
+    "leakage found",
+    "no leakage found by these attacks",
+    "not measured",
+    "promise",
+    "no promise",
 ]
+"""The last two are those of a shareable copy, which says what was promised and not what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +253,35 @@ class UtilityRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PaidFigure:
+    """A client's mean reciprocal rank, released with noise and paid for with `epsilon` (docs/proofs/metrics.md).
+
+    Raw ranks of `split` among all its names, both sides; `triples` is its noisy number of them, `deviation` about how
+    far the noise moves `mrr`.
+    """
+
+    client: str
+    split: str
+    round: int
+    epsilon: float
+    mrr: float
+    triples: int
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
 class Utility:
-    """What the model is worth, beside what needs no model; `gain` is over the private popularity control."""
+    """What the model is worth, beside what needs no model; `gain` is over the noisy popularity control.
+
+    `paid` may be passed on; all else is exact, and the owner's.
+    """
 
     missing: str
     round: int | None
     rows: tuple[UtilityRow, ...]
     gain: float | None
     sentence: str
+    paid: tuple[PaidFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +296,7 @@ class ExposedTriple:
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """How many of the attacked triples are exposed; by name only in the owner's copy."""
+    """How many of the attacked triples are exposed, and which."""
 
     missing: str
     fpr: float
@@ -287,9 +316,9 @@ class Method:
     seed_note: str
     versions: tuple[tuple[str, str], ...]
     configuration_hash: str
-    data_hash: str
     configuration: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
+    """Hashes of the files that the owner's copy was made from: functions of private data, so of that copy alone."""
     notice: str
 
 

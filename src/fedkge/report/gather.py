@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fedkge import __version__
+from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import Configuration
+from fedkge.federation.account import open_account
 from fedkge.federation.run import RunDirectory, check_has_data
-from fedkge.report.document import FORMAT, Copy, Document, Method, RunFacts
+from fedkge.report.document import (
+    FORMAT,
+    Attacks,
+    Audit,
+    Copy,
+    Document,
+    Exposed,
+    Method,
+    PaidFigure,
+    RunFacts,
+    Utility,
+)
 from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
-from fedkge.report.promised import gather_claim, gather_spending, open_ledger
+from fedkge.report.promised import gather_claim, gather_paid, gather_spending
 from fedkge.report.reading import fingerprints
-from fedkge.report.verdict import decide
-from fedkge.report.wording import limits, seed_note
+from fedkge.report.verdict import decide, promise_alone
+from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
 from fedkge.report.worth import gather_utility
 
 MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
@@ -27,30 +41,54 @@ PATHS = ("data", "init", "public_graph", "public_validation")
 
 
 def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> Document:
-    """Everything that the report says about a run, from the files in its directory alone."""
+    """Everything that the report says about a run, from the files in its directory alone.
+
+    The shareable copy reads the configuration, the ledger and the copies that clients released, and nothing else.
+    """
     configuration, provenance = RunDirectory(run).read_configuration()
     check_has_data(run, provenance)
-    ledger = open_ledger(run)
-    audit = gather_audit(run)
-    attacks = gather_attacks(run, audit)
-    claim = gather_claim(run, ledger, configuration)
-    spending = gather_spending(ledger, configuration)
-    utility = gather_utility(run, configuration, beside)
+    ledger = open_account(run)
+    claim, spending = gather_claim(run, ledger, configuration), gather_spending(ledger, configuration)
+    measured = _measured(run, configuration, beside) if copy == "for-owner" else NOTHING_MEASURED
+    audit, attacks, utility, exposed = measured
+    utility = _with_paid(utility, gather_paid(ledger), copy)
     return Document(
         format=FORMAT,
         copy=copy,
         run=_facts(run, configuration),
-        verdict=decide(attacks.rows, claim, audit, attacks.level),
+        verdict=decide(attacks.rows, claim, audit, attacks.level) if copy == "for-owner" else promise_alone(claim),
         claim=claim,
         attacks=attacks,
         audit=audit,
         spending=spending,
         utility=utility,
-        exposed=gather_exposed(run, copy),
+        exposed=exposed,
         figures=figure_texts(attacks, claim, audit, spending, utility),
-        method=_method(run, configuration, provenance, ledger is not None),
-        limits=limits(configuration),
+        method=_method(run, configuration, provenance, ledger is not None, copy),
+        limits=limits(configuration) if copy == "for-owner" else SHAREABLE_LIMITS,
     )
+
+
+Measured: TypeAlias = tuple[Audit, Attacks, Utility, Exposed]
+
+NOTHING_MEASURED: Measured = (
+    Audit(IN_OWNERS_COPY, None, 0, 0, None, None, None, 0, (), None, None, "", "", ()),
+    Attacks(IN_OWNERS_COPY, LEVEL, (), (), (), ()),
+    Utility(NO_FIGURE_PAID, None, (), None, ""),
+    Exposed(IN_OWNERS_COPY, 0.0, 0, 0, (), 0),
+)
+"""What a shareable copy says of all that was measured on private triples, whether it was measured or not."""
+
+
+def _measured(run: Path, configuration: Configuration, beside: Sequence[Path]) -> Measured:
+    """What was computed from private triples without paying for it: the owner's."""
+    audit = gather_audit(run)
+    return audit, gather_attacks(run, audit), gather_utility(run, configuration, beside), gather_exposed(run)
+
+
+def _with_paid(utility: Utility, paid: tuple[PaidFigure, ...], copy: Copy) -> Utility:
+    """With the figures that were paid for; a shareable copy has no others."""
+    return replace(utility, paid=paid, missing="" if paid and copy == "shareable" else utility.missing)
 
 
 def _facts(run: Path, configuration: Configuration) -> RunFacts:
@@ -68,12 +106,12 @@ def _facts(run: Path, configuration: Configuration) -> RunFacts:
     )
 
 
-def _method(run: Path, configuration: Configuration, provenance: dict[str, Any], defended: bool) -> Method:
+def _method(run: Path, configuration: Configuration, provenance: dict[str, Any], defended: bool, copy: Copy) -> Method:
     options = configuration.model_dump()
     changed = configuration.model_dump(exclude_defaults=True)
     return Method(
         seed=configuration.seed,
-        targets_seed=targets_seed(run),
+        targets_seed=targets_seed(run) if copy == "for-owner" else None,
         noise_seed=configuration.noise_seed,
         seed_note=seed_note(configuration.noise_seed, defended),
         versions=(
@@ -83,9 +121,8 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
             *((name, _version(name)) for name in LIBRARIES),
         ),
         configuration_hash=str(provenance.get("configuration", "")),
-        data_hash=str(provenance.get("data", "")),
         configuration=tuple((key.replace("_", "-"), _shown(key, options[key])) for key in changed),
-        files=fingerprints(run),
+        files=fingerprints(run) if copy == "for-owner" else (),
         notice=str(provenance.get("notice", "")),
     )
 

@@ -14,7 +14,6 @@ from fedkge.report.document import (
     AttackSeries,
     Audit,
     Bound,
-    Copy,
     Curve,
     DesignFacts,
     Exposed,
@@ -165,8 +164,8 @@ def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def gather_exposed(run: Path, copy: Copy) -> Exposed:
-    """How many real triples some attack found, and which: by name only for their owner."""
+def gather_exposed(run: Path) -> Exposed:
+    """How many real triples some attack found, and which."""
     content = read_exposed_file(run / EXPOSED)
     if content is None:
         return Exposed(NOT_EXPOSED, 0.0, 0, 0, (), 0)
@@ -178,9 +177,7 @@ def gather_exposed(run: Path, copy: Copy) -> Exposed:
             for head, relation, tail in entry["found"]:
                 found[head, relation, tail].append(f"{entry['attack']} ({entry['design']})")
         ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-        named = ordered[:NAMED] if copy == "for-owner" else []
-        triples = tuple(ExposedTriple(*names, tuple(sorted(attacks))) for names, attacks in named)
-        left_out = len(found) - len(triples) if copy == "for-owner" else 0
-        return Exposed("", content["fpr"], attacked, len(found), triples, left_out)
+        triples = tuple(ExposedTriple(*names, tuple(sorted(attacks))) for names, attacks in ordered[:NAMED])
+        return Exposed("", content["fpr"], attacked, len(found), triples, len(found) - len(triples))
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(run / EXPOSED, error, AGAIN) from error

@@ -24,6 +24,8 @@ TONES = {
     "leakage found": "leakage",
     "no leakage found by these attacks": "none",
     "not measured": "unmeasured",
+    "promise": "none",
+    "no promise": "unmeasured",
 }
 HITS = 10
 UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

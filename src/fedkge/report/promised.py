@@ -11,9 +11,10 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.promises import COPIED
+from fedkge.accounting.statements import DATA
 from fedkge.configuration import Configuration
 from fedkge.report.copies_held import gather_copies
-from fedkge.report.document import Claim, ClientClaim, Spending
+from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import NO_PROMISE, not_covered, released, trusted
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
     from fedkge.accounting.promises import Promise
 
-LEDGER = "ledger.jsonl"
 LIMIT_FPR = 0.01
 MUCH = 0.5
 """A limit above this share of the members is no comfort, and the report says so."""
@@ -38,16 +38,6 @@ def roc_limit(fpr: float, epsilon: float | None, delta: float | None) -> float:
     if epsilon is None or delta is None:
         return 1.0
     return min(1.0, math.exp(min(epsilon, 700.0)) * fpr + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr))
-
-
-def open_ledger(run: Path) -> Ledger | None:
-    """The run's ledger, to look at; None where nobody has promised anything."""
-    path = run / LEDGER
-    if not path.exists() or path.stat().st_size == 0:
-        return None
-    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415 (heavy, and only for defended runs)
-
-    return Ledger.read(path)
 
 
 def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration) -> Claim:
@@ -78,7 +68,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=released(configuration),
-        not_covered=not_covered(configuration),
+        not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
     )
 
 
@@ -107,12 +97,12 @@ def _no_claim(configuration: Configuration) -> Claim:
 
 
 def _client(ledger: Ledger, name: str) -> ClientClaim:
-    promise, spent = ledger.promises[name], ledger.spent(name)
-    within = math.isfinite(spent) and (promise.epsilon is None or spent <= promise.epsilon * (1 + 1e-9))
+    promise, promised, spent = ledger.promises[name], ledger.promised(name), ledger.spent(name)
+    within = math.isfinite(spent) and (promised is None or spent <= promised * (1 + 1e-9))
     guess = None
     if make_accountant(promise.accountant).sound:
         guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=bool(promise.facts.get(FILTERED)))
-    return ClientClaim(name, promise.epsilon, promise.delta, spent if math.isfinite(spent) else None, within, guess)
+    return ClientClaim(name, promised, promise.delta, spent if math.isfinite(spent) else None, within, guess)
 
 
 def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
@@ -151,8 +141,8 @@ def _mechanism(configuration: Configuration) -> str:
 
 
 def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
-    """The promise's facts in plain words; a copy's noise is in its scales already."""
-    hidden = {"noise"} if COPIED in promise.facts else set()
+    """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
+    hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
     return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
 
 
@@ -184,8 +174,9 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
-    found = []
+    found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
     if configuration.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
@@ -198,6 +189,26 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     return tuple(found)
 
 
+def gather_paid(ledger: Ledger | None) -> tuple[PaidFigure, ...]:
+    """The figures that were released and paid for."""
+    if ledger is None:
+        return ()
+    from fedkge.accounting.figures import kept_metrics  # noqa: PLC0415 (heavy)
+
+    return tuple(
+        PaidFigure(
+            client=one.client,
+            split=one.split,
+            round=one.round,
+            epsilon=one.mean.epsilon,
+            mrr=one.mean.value,
+            triples=max(0, one.mean.number),
+            deviation=one.mean.deviation,
+        )
+        for one in kept_metrics(ledger)
+    )
+
+
 def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tuple[Spending, ...]:
     """Epsilon of the victim after some of its rounds; constant where only the whole budget is a guarantee."""
     if ledger is None:
@@ -207,9 +218,10 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
+    before = [charge for once in ledger.once(name).values() for charge in once.charges]
     rounds, spent = [], []
     for place in _places(len(entries)):
-        charges = merged(charge for _, entry in entries[: place + 1] for charge in entry.charges)
+        charges = merged((*before, *(charge for _, entry in entries[: place + 1] for charge in entry.charges)))
         filtered = promise.facts.get("filter") and promise.epsilon is not None
         value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
         if value is not None and math.isfinite(value):

@@ -10,7 +10,8 @@ from scipy import special
 
 from fedkge.audit.metrics import LEVEL, Estimate
 from fedkge.report.document import AttackRow, Audit, Claim, DesignFacts, Verdict
-from fedkge.report.numbers import at_least, count, epsilon, percent, share
+from fedkge.report.numbers import at_least, count, epsilon, percent, share, small
+from fedkge.report.wording import IN_OWNERS_COPY
 
 CHANCE = 0.5
 REAL = "B"
@@ -102,6 +103,27 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         chance=CHANCE,
         level=level,
         corrected_level=1.0 - (1.0 - level) / max(1, len(counted)),
+    )
+
+
+def promise_alone(claim: Claim, level: float = LEVEL) -> Verdict:
+    """The head of a shareable copy: what was promised. What was measured is not for others."""
+    if claim.epsilon is not None:
+        kind, sentence = "promise", f"Promise: epsilon {epsilon(claim.epsilon)} at delta {small(claim.delta or 0.0)}."
+    elif claim.clients:
+        kind, sentence = "no promise", "No promise: what the ledger counts is no guarantee."
+    else:
+        kind, sentence = "no promise", "No promise: this run has no defence."
+    return Verdict(
+        kind=kind,  # type: ignore[arg-type]
+        sentence=sentence,
+        remarks=(IN_OWNERS_COPY, *claim.warnings),
+        rule="",
+        tests=0,
+        found=0,
+        chance=CHANCE,
+        level=level,
+        corrected_level=level,
     )
 
 

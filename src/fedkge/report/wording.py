@@ -10,6 +10,14 @@ NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
 NOT_RANKED = "Not measured: the run has no test result."
 NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
 
+IN_OWNERS_COPY = (
+    "Not in this copy: measurements on private triples are in the owner's copy, because no budget has paid for them."
+)
+NO_FIGURE_PAID = (
+    "No figure was paid for: how well the model ranks private triples stands in the owner's copy alone "
+    "(`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on)."
+)
+
 PLAUSIBLE = "a model that merely knows what is plausible separates the two."
 DESIGNS: dict[str, tuple[str, str, str]] = {
     "R": ("real triples that a coin left in the data", "real triples that a coin took out before training", ""),
@@ -44,11 +52,26 @@ RELEASED = {
     "pooled": ("Every triple: all data was put together in one place before training.",),
 }
 
+NAMES = {
+    "from-triples": (
+        "Names: no list was given, so entity names follow from triples. Whoever aligns the vocabularies learns which "
+        "names a client has, and a triple that is the only mention of a name is not protected. Relation names are "
+        "public too."
+    ),
+    "listed": (
+        "Names: entity names come from a list that was made without looking at triples; who aligns the vocabularies "
+        "learns the list. Relation names are public too."
+    ),
+    "threshold": (
+        "Relation names are public. (Entity names are covered: those that enough triples mention were released with "
+        "noise and paid for, the others stayed at home with their triples.)"
+    ),
+}
+"""What a promise leaves open about names, by where they come from."""
 NOT_COVERED = (
-    "Names: which entities and relations a client holds is known to whoever aligns the vocabularies.",
     "Sizes: numbers of entities, relations and rounds, and the size of every message.",
     "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
-    "Held-out triples: validation and test results, this page's utility among them, are computed from them exactly.",
+    "Exact figures: validation and test results, attacks and audits, which stand in the owner's copy alone.",
     "What a client publishes by other ways, and what others can infer without its data.",
 )
 
@@ -65,6 +88,13 @@ LIMITS = (
     "the claim confirms nothing.",
     "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
     "predict.",
+)
+
+
+SHAREABLE_LIMITS = (
+    "This copy holds what is public and what a budget has paid for. Attacks, audits and exact figures are functions of "
+    "private triples: ask the owner whether they contradict the promise.",
+    LIMITS[-1],
 )
 
 
@@ -124,11 +154,10 @@ def trusted(configuration: Configuration, promised: bool) -> str:
     return "The server and every other client, fully: vectors are sent as they are."
 
 
-def not_covered(configuration: Configuration) -> tuple[str, ...]:
+def not_covered(configuration: Configuration, names: str) -> tuple[str, ...]:
     """What the promise says nothing about."""
-    if configuration.public_triples or configuration.defence == "none":
-        return NOT_COVERED
-    return ("The number of a client's training triples to two digits, which this run treats as public.", *NOT_COVERED)
+    size = ("The number of a client's training triples, which this run treats as public.",)
+    return (NAMES[names], *(size if configuration.public_triples else ()), *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:

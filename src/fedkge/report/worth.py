@@ -96,7 +96,7 @@ def _sentence(run: UtilityRow, control: UtilityRow | None) -> str:
     if gain <= 0:
         return (
             f"The model ranks no better than counting does: both-sided MRR {share(run.both)}, against "
-            f"{share(control.both)} for the private popularity count. It is not worth a privacy cost."
+            f"{share(control.both)} for counting with noise. It is not worth a privacy cost."
         )
     return (
         f"Both-sided MRR {share(run.both)}, {signed(gain)} against counting how often names occur with noise for "

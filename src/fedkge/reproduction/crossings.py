@@ -10,7 +10,8 @@ from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.configuration import Configuration
-from fedkge.federation.defence import Defence, accountant_of, defence_of
+from fedkge.federation.advance import accountant_of
+from fedkge.federation.defence import Defence, defence_of
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
 from fedkge.mechanisms.events import Charge
@@ -20,24 +21,23 @@ def defences_of(shards: Sequence[Graph], configuration: Configuration) -> list[D
     """Every client's defence, promised to nobody."""
     ledger = Ledger.in_memory()
     found = (
-        defence_of(configuration, name, shard, ledger)
-        for name, shard in zip(client_names(len(shards)), shards, strict=True)
+        defence_of(configuration, name, shard, ledger, number)
+        for number, (name, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
     )
     return [defence for defence in found if defence is not None]
 
 
 def charges_until(defence: Defence, rounds: int) -> tuple[Charge, ...]:
-    """What the first rounds of a public schedule cost."""
-    return merged(
-        charge for number in range(1, rounds + 1) for charge in defence.charges(defence.noise_of(number), number == 1)
-    )
+    """What was paid before the first round and the first rounds of a public schedule cost."""
+    numbers = range(1, rounds + 1)
+    paid = (charge for number in numbers for charge in defence.charges(defence.noise_of(number), number == 1))
+    return merged((*defence.advance, *paid))
 
 
 def epsilon_after(defences: Sequence[Defence], rounds: int, accountant: Accountant) -> float:
     """The largest epsilon of any client after so many rounds."""
     return max(
-        accountant.epsilon(charges_until(defence, rounds), defence.options.delta) if rounds else 0.0
-        for defence in defences
+        accountant.epsilon(charges_until(defence, rounds), defence.delta) if rounds else 0.0 for defence in defences
     )
 
 

@@ -49,9 +49,10 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     """Make the cells of `work`; the run directory goes when they are written."""
     tell("loading", 0.0)
     shards = shards_for(work)
-    defences = defences_of(shards.graphs, work.configuration) if work.budgets else []
+    own = _with_public_sizes(work.configuration, shards)
+    defences = defences_of(shards.graphs, own) if work.budgets else []
     at = crossings(defences, work.budgets) if work.budgets else {}
-    configuration = _recording(work.configuration, at.values())
+    configuration = _recording(own, at.values())
     watch = Watch(places.runs / work.name, tell)
     run = _trained(configuration, shards, places.runs / work.name, watch)
     training, began = watch.seconds, time.perf_counter()
@@ -94,6 +95,15 @@ def _graph(data: str, entities: int) -> Graph:
     """Kept for the next federation that the same process trains."""
     graph = load(data)
     return most_frequent(graph, entities) if entities else graph
+
+
+def _with_public_sizes(configuration: Configuration, shards: Shards) -> Configuration:
+    """With the largest client's size as the public one: the graphs are public benchmarks, so no size is paid for, and
+    the rounds at which budgets are crossed are known before the run.
+    """
+    if configuration.defence == "none" or configuration.public_triples:
+        return configuration
+    return configuration.model_copy(update={"public_triples": max(len(graph.train) for graph in shards.graphs)})
 
 
 def _recording(configuration: Configuration, crossed: Collection[int]) -> Configuration:

@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import save_file
 
 from fedkge.errors import ConfigurationError, DataError
 from fedkge.federation.messages import Shared
 from fedkge.federation.run import Run
+from fedkge.federation.storage import safetensors_parts
 from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
@@ -111,9 +111,8 @@ def _write_safetensors(named: Named, path: Path, _: Embedding) -> None:
     }
     if sum(len(text.encode()) for text in metadata.values()) > LARGEST_METADATA:
         raise ConfigurationError("these names are too long for a safetensors header: choose --format parquet")
-    tables: dict[str, Table] = {kind: np.ascontiguousarray(table) for kind, (_, table) in named.items()}
-    with _whole(path) as beside:
-        save_file(tables, beside, metadata=metadata)
+    with _whole(path) as beside, beside.open("wb") as file:
+        file.writelines(safetensors_parts({kind: table for kind, (_, table) in named.items()}, metadata))
 
 
 def _write_parquet(named: Named, path: Path, _: Embedding) -> None:

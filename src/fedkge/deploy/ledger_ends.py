@@ -1,0 +1,81 @@
+"""What the server remembers of the sites' ledgers, so that a site that comes back with an older one is told.
+
+A site sends with each upload a random number that identifies the last line of its ledger. The server keeps the newest,
+on its disk before it uses the upload, and repeats it when it invites the site. The site itself compares: a server that
+lies can make it refuse, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.errors import PrivacyError, RunError
+from fedkge.federation.messages import Invite, Upload
+from fedkge.federation.storage import make_folder, write_atomically
+
+FILE = "ledgers.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEnd:
+    """The end of a site's ledger: the random number of its last line, and how many releases it has."""
+
+    mark: str = ""
+    releases: int = 0
+
+
+class LedgerEnds:
+    """The ends of all sites' ledgers, in one file among the server's checkpoints.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     ends = LedgerEnds(Path(folder))
+    ...     older = ends.note({"north": Upload(1, {}, 7, None, mark="ab" * 16, releases=3)})
+    ...     older, LedgerEnds(Path(folder)).of("north").releases, ends.of("south")
+    ([], 3, LedgerEnd(mark='', releases=0))
+    """
+
+    def __init__(self, checkpoints: Path) -> None:
+        self._path = checkpoints / FILE
+
+    def of(self, site: str) -> LedgerEnd:
+        """The newest end that this site has told."""
+        return self._read().get(site, LedgerEnd())
+
+    def note(self, uploads: Mapping[str, Upload]) -> list[str]:
+        """Keep what these uploads tell, on the disk; returns the sites whose ledgers have become shorter."""
+        known = self._read()
+        told = {name: LedgerEnd(upload.mark, upload.releases) for name, upload in uploads.items() if upload.mark}
+        older = sorted(name for name, end in told.items() if end.releases < known.get(name, LedgerEnd()).releases)
+        newest = {**known, **{name: end for name, end in told.items() if name not in older}}
+        if newest != known:
+            make_folder(self._path.parent)
+            content = {name: asdict(end) for name, end in sorted(newest.items())}
+            write_atomically(self._path, json.dumps(content).encode())
+        return older
+
+    def _read(self) -> dict[str, LedgerEnd]:
+        try:
+            content = json.loads(self._path.read_bytes())
+            return {name: LedgerEnd(str(end["mark"]), int(end["releases"])) for name, end in content.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RunError(
+                f"{self._path}: expected the ends of the sites' ledgers, got a damaged file ({error}); restore it"
+            ) from error
+
+
+def check_remembered(ledger: Ledger, invite: Invite) -> None:
+    """Refuse to go on with a ledger that lacks what the server remembers of it."""
+    if invite.mark and not ledger.has_mark(invite.mark):
+        raise PrivacyError(
+            f"{ledger.path}: the server remembers {invite.releases} releases of this site, and this ledger, with "
+            f"{ledger.releases}, lacks the last of them. It was brought back from an older copy or begun anew, or the "
+            "server is wrong; nothing was released. Put back the newest run directory; without it, count the whole "
+            "budget as spent"
+        )

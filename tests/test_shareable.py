@@ -1,0 +1,136 @@
+"""One test for all leaks: what may be passed on is the same for neighbouring graphs with the same releases."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.passing_on import ledger_to_pass_on
+from fedkge.attacks.experiment import AttackPlan, run_attacks
+from fedkge.cli.report import write_report
+from fedkge.configuration import parse
+from fedkge.federation import messages
+from fedkge.federation.run import Run
+from fedkge.report import gather
+from fedkge.report.document import Document
+from fedkge.runs import start
+from fedkge.shareable import MESSAGES, OUTPUTS, REFUSED, is_listed
+from fedkge.vectors.exporting import FORMATS
+from tests.neighbours import Releases, graphs, neighbour
+
+SHARDS = graphs()
+BASE: dict[str, Any] = {
+    "data": "hospitals",
+    "clients": 2,
+    "rounds": 3,
+    "dimension": 8,
+    "negatives": 4,
+    "local_epochs": 1,
+    "seed": 5,
+    "threads": 1,
+    "evaluate_every": 1,
+    "record": "all",
+    "epsilon": 8.0,
+}
+DEFENCES: dict[str, dict[str, Any]] = {
+    "recommended": {"defence": "recommended"},
+    "recommended, few answers": {"defence": "recommended", "epsilon": 2.0},
+    "noisy steps": {"defence": "noisy-steps"},
+    "noisy steps, adam": {"defence": "noisy-steps", "optimiser": "adam", "learning_rate": 0.001},
+    "noisy steps, relations shared": {"defence": "noisy-steps", "strategy": "fedr"},
+    "alone": {"defence": "recommended", "strategy": "isolated"},
+}
+
+
+def trained(folder: Path, shards: Any, **options: Any) -> Run:
+    """The whole product: a run on disk, attacked where canaries are in it."""
+    run = start(parse({**BASE, **options}), shards.graphs, folder / "run")
+    if run.configuration.canaries:
+        run_attacks(run, AttackPlan(attacks=("upload-difference",), designs=("B", "C"), count=40, fewer=True))
+        write_report(folder / "run", folder / "run" / "report-for-owner.html", for_owner=True)
+    return run
+
+
+def pair(folder: Path, part: str, **options: Any) -> tuple[Run, Run]:
+    """Two runs on neighbouring graphs with the same releases."""
+    releases = Releases()
+    with releases.recorded():
+        first = trained(folder / "with", SHARDS, **options)
+    with releases.forced():
+        second = trained(folder / "without", neighbour(SHARDS, part), **options)
+    return first, second
+
+
+def differences(first: Run, second: Run) -> list[str]:
+    """The shareable files in which two runs differ."""
+    found = []
+    for output in OUTPUTS:
+        one, other = output.make(first), output.make(second)
+        assert one, output.name
+        found += [f"{output.name}: {name}" for name in {**one, **other} if one.get(name) != other.get(name)]
+    return found
+
+
+@pytest.mark.parametrize("name", DEFENCES)
+def test_neighbours_with_the_same_releases_show_the_same(name: str, tmp_path: Path) -> None:
+    first, second = pair(tmp_path, "train", **DEFENCES[name])
+    assert differences(first, second) == []
+    metrics = [(tmp_path / which / "run" / "metrics.jsonl").read_bytes() for which in ("with", "without")]
+    assert metrics[0] != metrics[1], "the neighbours do differ in what is the owner's"
+
+
+@pytest.mark.parametrize("part", ["valid", "test"])
+def test_held_out_triples_show_in_nothing_that_is_passed_on(part: str, tmp_path: Path) -> None:
+    first, second = pair(tmp_path, part, **DEFENCES["recommended"])
+    assert differences(first, second) == []
+
+
+def test_attacks_and_canaries_show_in_nothing_that_is_passed_on(tmp_path: Path) -> None:
+    first, second = pair(tmp_path, "train", **DEFENCES["recommended"], canaries=60)
+    assert differences(first, second) == []
+    owners = [(tmp_path / which / "run" / "report-for-owner.json").read_bytes() for which in ("with", "without")]
+    assert owners[0] != owners[1]
+    for path in (tmp_path / "with" / "run").rglob("*"):
+        if path.is_file():
+            name = path.relative_to(tmp_path / "with" / "run").as_posix()
+            assert is_listed(name), f"{name}: say in fedkge.shareable who may have it"
+
+
+def test_the_test_notices_a_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: exact figures in the shareable report, and digests in the ledger that is passed on."""
+    first, second = pair(tmp_path, "train", **DEFENCES["recommended"])
+    owners = lambda folder, *_: gather(folder, "for-owner")  # noqa: E731
+    with monkeypatch.context() as planted:
+        planted.setattr("fedkge.report.gather", owners)
+        assert {"report: report.html", "report: report.json"} <= set(differences(first, second))
+    with monkeypatch.context() as planted:
+        planted.setattr("fedkge.shareable.ledger_to_pass_on", lambda content: content)
+        assert differences(first, second) == ["ledger: ledger.jsonl"]
+
+
+def test_every_output_is_listed() -> None:
+    """A new format, message or part of the report must say here who may have it."""
+    assert {f"export {name}" for name in FORMATS} == {output.name for output in OUTPUTS if "export" in output.name}
+    replies = {kind.__name__ for kind in (*get_args(messages.Reply), messages.Failure)}
+    assert replies == {*MESSAGES, *REFUSED}
+    assert not set(MESSAGES) & set(REFUSED)
+    measured = {"attacks", "audit", "utility", "exposed", "verdict", "figures", "limits", "method"}
+    public = {"format", "copy", "run", "claim", "spending"}
+    assert {field.name for field in fields(Document)} == measured | public
+
+
+def test_a_ledger_that_is_passed_on_can_be_read(tmp_path: Path) -> None:
+    run = start(parse({**BASE, "defence": "recommended"}), SHARDS.graphs, tmp_path / "run")
+    content = (tmp_path / "run" / "ledger.jsonl").read_bytes()
+    assert run.ledger is not None
+    for torn in (b"", b'{"kind": "charge", "cli'):
+        (tmp_path / "passed-on.jsonl").write_bytes(ledger_to_pass_on(content + torn))
+        passed_on = Ledger.read(tmp_path / "passed-on.jsonl")
+        for client in run.ledger.clients:
+            assert "data" not in passed_on.promises[client].facts
+            assert passed_on.spent(client) >= run.ledger.spent(client)
+            assert (passed_on.spent(client) > run.ledger.spent(client)) == bool(torn)
