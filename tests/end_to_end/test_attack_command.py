@@ -238,3 +238,7 @@ def test_real_triples_and_their_shadows(graph: Path, run: Path, tmp_path: Path) 
         refused = fedkge("attack", *options)
         assert refused.code == 4
         assert words in " ".join(refused.err.split())
+    early = fedkge("train", "--data", graph, "--clients", 2, "--attack", "shadow", "--out", tmp_path / "never")
+    assert early.code == 4
+    assert "--canary-source real" in early.err
+    assert not (tmp_path / "never").exists()

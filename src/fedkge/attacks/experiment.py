@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.attacks import ATTACKS, check, make_attack
-from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
 from fedkge.attacks.exposed import Latest, write_exposed
 from fedkge.attacks.fork import ForkedSeat
@@ -21,11 +20,11 @@ from fedkge.attacks.outcomes import RESULTS, Outcome, best_round, grouped, read_
 from fedkge.attacks.real_targets import part_within
 from fedkge.attacks.recorded import recorded_view, shard_of
 from fedkge.attacks.rows_changed import RowsChanged, count_changed
-from fedkge.attacks.shadow_attack import SHADOW, SHADOWS, attack_by_shadows
+from fedkge.attacks.run_targets import targets_of
+from fedkge.attacks.shadow_attack import NEEDS_REAL, SHADOW, SHADOWS, attack_by_shadows
 from fedkge.attacks.shadow_features import SEEN_BY
 from fedkge.attacks.shadows import ShadowPlan, shadow_scores
-from fedkge.attacks.target_files import read_targets, write_targets
-from fedkge.attacks.targets import Design, Targets, auxiliary_triples, draw_targets, pool_of
+from fedkge.attacks.targets import Design, Targets, auxiliary_triples
 from fedkge.attacks.view import Adversary, Attacker, View
 from fedkge.audit.metrics import attack_metrics
 from fedkge.errors import ConfigurationError, FedkgeError
@@ -96,50 +95,6 @@ def fitting_attacks(run: Run) -> list[str]:
     model = run.embedding(run.clients[0]).scorer.name
     fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
     return [*fitting, *ACTIVE, *([INLINE] if run.configuration.inline_attack == "cia" else [])]
-
-
-def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:
-    """The targets of each design: canaries as they were inserted, the others drawn by the seed and kept."""
-    if run.directory is None:
-        raise ConfigurationError("attacks need a run directory: train with --out")
-    canaries = run.directory / CANARIES
-    inserted = read_targets(canaries, run.entities, run.relations) if canaries.exists() else None
-    victim, adversary = shard_of(run, plan.victim), shard_of(run, plan.adversary)
-    pool = pool_of(
-        victim, adversary, run.shards, run.entities, run.relations, inserted.everything if inserted else None
-    )
-    targets: dict[Design, Targets] = {}
-    for design in sorted(plan.designs):
-        if design in ("C", "R"):
-            targets[design] = _canaries(run, plan, design, inserted)
-            continue
-        # By the design and not by its place in the list: a design has the same targets whichever others are asked for.
-        random = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(ord(design),)))
-        count = plan.count
-        if design == "B":
-            count = max(2, min(count, len(pool.held_out)))
-        elif plan.fewer:  # some are left to calibrate a threshold on
-            count = max(2, min(count, len(pool.real) * count // (count + plan.calibration)))
-        targets[design] = draw_targets(design, pool, random, count, plan.calibration)
-        write_targets(run.directory / f"targets-{design}.jsonl", targets[design], run.entities, run.relations)
-    return targets
-
-
-def _canaries(run: Run, plan: AttackPlan, design: Design, inserted: Targets | None) -> Targets:
-    options = run.configuration
-    if inserted is None or inserted.design != design:
-        kind = "canaries that were in" if design == "C" else "real triples of which a coin took half from"
-        source = "" if design == "C" else " --canary-source real"
-        raise ConfigurationError(
-            f"design {design} needs {kind} the victim's data: train with --canaries 1000{source}, "
-            "or attack with --targets A,B,D"
-        )
-    if (plan.victim, plan.adversary) != (options.victim, options.adversary):
-        raise ConfigurationError(
-            f"design {design}: the canaries are for victim {options.victim} and adversary {options.adversary}, got "
-            f"{plan.victim} and {plan.adversary}"
-        )
-    return inserted
 
 
 def run_attacks(
@@ -217,10 +172,7 @@ def _adversaries(plan: AttackPlan) -> list[Adversary]:
     """Whose views the attacks need; what can be refused without looking at the run is refused here."""
     names = [name for name in plan.attacks if name not in (*ACTIVE, INLINE, *SHADOWED, SHADOW)]
     if SHADOW in plan.attacks and "R" not in plan.designs:
-        raise ConfigurationError(
-            "attack 'shadow' works on real triples, each in or out by a coin: train with --canaries 3000 "
-            "--canary-source real --record every:5, and attack with --targets R"
-        )
+        raise ConfigurationError(NEEDS_REAL)
     if any(name in SHADOWED for name in plan.attacks):
         if not {"C", "R"} & set(plan.designs):
             raise ConfigurationError(

@@ -16,6 +16,10 @@ SHADOW = "shadow"
 """The attack's name; its variants (`fedkge.attacks.shadow_features`) are reported apart."""
 SHADOWS = ShadowPlan(SHADOW, count=2)
 """A target is in one of two shadows and out of the other. More of them teach its own level better."""
+NEEDS_REAL = (
+    "attack 'shadow' works on real triples, each in or out by a coin: train with --canaries 3000 --canary-source real "
+    "--record every:5, and attack with --targets R"
+)
 
 
 def attack_by_shadows(

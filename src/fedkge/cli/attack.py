@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fedkge.attacks.experiment import AttackPlan, Memory, Outcome, Progress
     from fedkge.attacks.live import LiveAttacks
+    from fedkge.configuration import Configuration
     from fedkge.federation.run import Run
 
 EXAMPLE = (
@@ -174,6 +175,16 @@ def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
         if models and model not in {fitting.lower() for fitting in models}:
             raise ConfigurationError(misfit(ATTACKS[name], model))
     return chosen
+
+
+def check_real(names: Sequence[str], configuration: Configuration) -> None:
+    """Refuse, before training, the shadow attack on a run that will have no real targets."""
+    if not names:
+        return
+    from fedkge.attacks.shadow_attack import NEEDS_REAL, SHADOW  # noqa: PLC0415 (heavy)
+
+    if SHADOW in names and not (configuration.canaries and configuration.canary_source == "real"):
+        raise ConfigurationError(NEEDS_REAL)
 
 
 def live_attacks(names: Sequence[str]) -> LiveAttacks:
