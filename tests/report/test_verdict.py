@@ -40,7 +40,7 @@ def row_of(scores: np.ndarray, members: np.ndarray, base: AttackRow) -> AttackRo
 
 def test_attacks_are_judged_on_both_sides(run: Path) -> None:
     """Ten blind attacks cry wolf in 5 % of 300 runs at most (9 %: chance below 0.3 %); a turned one is found."""
-    base, random, members = gather(run).attacks.rows[0], np.random.default_rng(8), np.arange(120) < 60
+    base, random, members = gather(run, "for-owner").attacks.rows[0], np.random.default_rng(8), np.arange(120) < 60
     facts = DesignFacts("R", "", "", True, "", 60, 60, 0.05, 0.667)
     alarms = 0
     for _ in range(300):
