@@ -31,7 +31,8 @@ SEEDS = (1, 2, 3)
 
 def measure(graph: Graph, epsilon: float, seed: int) -> dict[str, Any]:
     """Draw one copy, estimate, and compare with the triples themselves."""
-    options = parse({"data": graph.name, "clients": 1, "defence": "recommended", "epsilon": epsilon})
+    budget = {"defence": "recommended", "epsilon": epsilon, "noise_seed": seed}
+    options = parse({"data": graph.name, "clients": 1, **budget})
     defence = defence_of(options, graph.name, graph, Ledger.in_memory())
     if defence is None or defence.copy is None:
         raise ValueError(f"expected a defence that copies at epsilon {epsilon}")

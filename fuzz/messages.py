@@ -15,11 +15,12 @@ from fedkge import __version__
 from fedkge.configuration import parse
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.greetings import Greetings
-from fedkge.deploy.keys import create_key
+from fedkge.deploy.keys import Key, create_key
 from fedkge.deploy.member import Member
-from fedkge.deploy.nvflare_engine import NVFlareEngine
+from fedkge.deploy.nvflare_engine import Heard, NVFlareEngine
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
+from fedkge.deploy.signatures import SEAL_BYTES, Address, Refusal, Signer, Verifier, public_key
 from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import FedkgeError
@@ -53,7 +54,7 @@ PLAN = ServerPlan(ModelShape(WIDTH, 1.0, 1), seed=1, weighted=True, minimum_owne
 
 
 class _Nobody:
-    """A carrier without sites: answers are handed to the engine by the fuzzer."""
+    """A carrier without sites, and a server that signs nothing: answers are handed to the engine by the fuzzer."""
 
     def names(self) -> Sequence[str]:
         return ("a", "b")
@@ -61,10 +62,16 @@ class _Nobody:
     def deliver(self, *_: Any) -> bool:
         return True
 
-    def ping(self, _site: str) -> bool:
-        return True
+    def ping(self, _site: str, _number: int) -> Heard:
+        return "known"
+
+    def seal(self, _site: str, _token: bytes, _content: bytes) -> tuple[int, bytes]:
+        return 1, b""
 
     def lose(self, _site: str) -> None: ...
+
+    def seal(self, _site: str, _token: bytes, _content: bytes) -> tuple[int, bytes]:
+        return 1, b""
 
     def stopped(self) -> bool:
         return False
@@ -75,7 +82,7 @@ class _Answers:
 
     def __init__(self) -> None:
         self.content = b""
-        self._engine = NVFlareEngine(_Nobody())
+        self._engine = NVFlareEngine(_Nobody(), _Nobody())
 
     def clients(self) -> Sequence[str]:
         return ("a", "b")
@@ -150,7 +157,13 @@ def _site(folder: Path) -> Judge:
         create_key(folder / "consortium.key")
     values = {"name": "a", "federation": "study", "graph": "graph.tsv", "run": "run", "seed": 7, "threads": 1}
     limits = {"answer-evaluations": True, "tell-loss": True}
-    more = {"alignment": "keyed", "privacy": {"defence": "none"}, "limits": limits, "least-owners": 1}
+    more = {
+        "alignment": "keyed",
+        "privacy": {"defence": "none"},
+        "limits": limits,
+        "least-owners": 1,
+        "entities": "from-triples",
+    }
     member = Member(parse_site({**values, **more}, folder=folder))
     for request in _requests():
         member.answer(encode(request))
@@ -176,7 +189,25 @@ def _requests() -> list[Any]:
 
 
 _WIRE = ("fedkge.deploy.wire", "fedkge.deploy.frames", "fedkge.deploy.headers")
+_KEY, _ADDRESS = Key(bytes(range(1, 33))), Address("study", "north", "job")
+_SEALED = (
+    Signer(_KEY, _ADDRESS.federation, _ADDRESS.job, lambda: 1).seal(_ADDRESS.site, bytes(16), b"train")[1] + b"train"
+)
+
+
+def _inbox(_: Path) -> Judge:
+    """A site's check of a seal and a content: nothing but what the server signed is opened."""
+    verifier = Verifier(public_key(_KEY), _ADDRESS)
+
+    def judge(content: bytes) -> None:
+        opened = verifier.open(content[:SEAL_BYTES], content[SEAL_BYTES:])
+        assert isinstance(opened, Refusal) == (content != _SEALED)
+
+    return judge
+
+
 TARGETS = {
+    "requests": Target(_inbox, lambda _: [_SEALED], ("fedkge.deploy.signatures",)),
     "wire": Target(lambda _: checked, lambda _: [encode(message) for message in MESSAGES], _WIRE, message=True),
     "server": Target(
         _server,

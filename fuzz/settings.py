@@ -10,6 +10,7 @@ from fedkge.configuration import parse, read_toml, restore
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace
+from fedkge.deploy.request_keys import public_text
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.templates import federation_text, site_text
 from fedkge.federation.transcript import recorded_rounds
@@ -33,6 +34,7 @@ SITE = re.sub(r"(?m)^#.*\n", "", site_text("north", "study", {"epsilon": 8.0}, 3
 SERVICE = {"target": "localhost:8002", "scheme": "grpc"}
 CLIENT = json.dumps({"servers": [{"name": "study", "identity": "localhost", "service": SERVICE}]}).encode()
 KEY = b"fedkge-consortium-key-1 " + bytes(range(32)).hex().encode()
+PUBLIC = public_text(bytes(range(32))).encode()
 PEM = b"-----BEGIN CERTIFICATE-----\n"
 
 
@@ -55,7 +57,9 @@ TARGETS: dict[str, Target] = {
     ),
     "key": file_target("consortium.key", read_key, [KEY], ("fedkge.deploy.keys",)),
     "kit": folder_target(
-        fixed(fed_client__json=CLIENT, client__crt=PEM, client__key=PEM, rootCA__pem=PEM), _kit, ("fedkge.deploy.kit",)
+        fixed(fed_client__json=CLIENT, client__crt=PEM, client__key=PEM, rootCA__pem=PEM, requests__pub=PUBLIC),
+        _kit,
+        ("fedkge.deploy.kit", "fedkge.deploy.request_keys"),
     ),
     "record": file_target("rule", _rounds, [b"all", b"every:5", b"1,5,10"], ("fedkge.federation.transcript",)),
 }

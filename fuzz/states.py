@@ -54,11 +54,9 @@ def _run(folder: Path) -> Mapping[str, bytes]:
 
 
 def _read_run(folder: Path) -> None:
-    for copy in ("shareable", "owner"):
-        with suppress(FedkgeError):
-            gather(folder, copy).to_json()  # type: ignore[arg-type]
-    opened = open_run(folder, data=_shards())
-    opened.epsilon()
+    with suppress(FedkgeError):
+        open_run(folder, data=_shards()).epsilon()
+    gather(folder, "owner").to_json()
 
 
 def _ledger_seed(folder: Path) -> list[bytes]:

@@ -17,8 +17,9 @@ Written by `python -m benchmarks utility frontier`. Three clients by entity; fil
 triples, in brackets tails and heads; delta 1e-5; mean over seeds, with a 95 % interval (Student) where there are at
 least two. Rows without a defence train with the options of `recommended`. A dash is a cell that has not been measured.
 
-Measured before sizes were charged (since then a size costs epsilon 0.05 of each budget, 2 % of one below 2.5). On codex-s,
-TransE, three seeds, that moves MRR from .347 to .345 at epsilon 8, and not at all (.236) at epsilon 1: less than seeds do.
+Measured before sizes were charged (since then a size costs epsilon 0.05 of each budget, 2 % of one below 2.5). On
+codex-s, TransE, three seeds, that moves MRR from .347 to .345 at epsilon 8, and not at all (.236) at epsilon 1: less
+than seeds do.
 
 ![Epsilon against MRR](frontier.svg)
 """

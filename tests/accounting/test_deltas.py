@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -103,7 +104,8 @@ def test_an_epsilon_above_ten_is_warned_of_once_everywhere():
     sentence = large_epsilon(16.0)
     assert sentence.count(". ") == 0
     claims = [
-        gather_claim(promise_of(epsilon=epsilon), parse({**BUDGET, "epsilon": epsilon})) for epsilon in (8.0, 16.0)
+        gather_claim(Path(), promise_of(epsilon=epsilon), parse({**BUDGET, "epsilon": epsilon}))
+        for epsilon in (8.0, 16.0)
     ]
     assert [sum(sentence == warning for warning in claim.warnings) for claim in claims] == [0, 1]
     expensive = ("account", "--batch", 4096, "--triples", 9000, "--sigma", 0.5, "--steps", 500, "--accountant", "rdp")

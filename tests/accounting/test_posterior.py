@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 from fedkge.accounting.posterior import chance_right, guess_worth, percent, sureness
 from fedkge.defences import with_defence
-from fedkge.mechanisms.events import Charge, Gaussian, Geometric, PublishedGaussian, Responses, SampledTest
+from fedkge.mechanisms.events import Charge, Gaussian, Geometric, PublishedGaussian, Responses, SampledTest, Size
+from fedkge.mechanisms.names import name_event
 
 DELTA = 1e-5
 
@@ -98,3 +99,15 @@ def test_noise_that_followed_results_has_the_bound_of_epsilon_and_delta():
 def test_without_a_guarantee_there_is_no_number(charges):
     epsilon = math.inf if isinstance(charges[0].event, Geometric) else 3.0
     assert guess_worth(charges, epsilon, DELTA) is None
+
+
+def test_a_size_is_pure_epsilon_and_names_are_not() -> None:
+    copy = [Charge(Geometric(1.0)), Charge(Responses(5.95))]
+    with_size = guess_worth([*copy, Charge(Size(20.0))], epsilon=8.0, delta=1e-5)
+    assert with_size is not None
+    assert with_size.delta == 0
+    assert with_size.worst == pytest.approx(sureness(8.0))
+    named = guess_worth([*copy, Charge(name_event(2.0, 1e-5))], epsilon=8.0, delta=1e-5)
+    assert named is not None
+    assert named.delta == 1e-5
+    assert named.typical > guess_worth(copy, epsilon=8.0, delta=1e-5).typical  # type: ignore[union-attr]

@@ -76,10 +76,10 @@ def test_what_copies_of_other_graphs_held_is_what_was_measured():
 
 
 def test_the_estimate_from_released_values_is_near_the_truth_and_on_the_low_side():
-    """As benchmarks/README.md says: the share to 4 points; the precision to 2 at 8 and above, and low below 5."""
+    """As benchmarks/README.md says: the share to 3 points; the precision to 2 at 8 and above, and low below 5."""
     results = json.loads((ROOT / "benchmarks" / "results" / "holds.json").read_text(encoding="utf-8"))["results"]
     for row in results:
-        assert -0.04 < row["estimated_share"] - row["share"] < 0.005
+        assert -0.03 < row["estimated_share"] - row["share"] < 0.005
         least = -0.02 if row["epsilon"] >= 8 else -0.2
         assert least < row["estimated_precision"] - row["precision"] < 0.005
 

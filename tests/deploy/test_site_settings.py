@@ -117,7 +117,7 @@ def test_no_defence_must_be_said() -> None:
 def test_files_that_are_none_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no such file"):
         read_site(tmp_path / "site.toml")
-    with pytest.raises(ConfigurationError, match="expected a TOML file"):
+    with pytest.raises(ConfigurationError, match="expected a plain file, got a folder"):
         read_site(tmp_path)
     (tmp_path / "site.toml").write_text("name = ", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="expected TOML"):

@@ -60,8 +60,9 @@ def test_a_second_start_uses_the_size_of_the_first(shards, tmp_path):
         assert planned_defence(options, "client-0", shards[0], ledger).triples == first.triples
     assert path.read_bytes() == lines
     kept = defence_of(options, "client-0", shards[0], Ledger.open(path))
-    assert defence_of(options, "client-0", shards[0], Ledger.open(path)) == kept
     assert kept == first
+    again = defence_of(options, "client-0", shards[0], Ledger.open(path))
+    assert (again.triples, again.noise, again.delta) == (kept.triples, kept.noise, kept.delta)
 
 
 def test_a_draw_that_was_not_written_is_gone_and_costs_nothing(shards, tmp_path, monkeypatch):
@@ -173,7 +174,7 @@ def test_a_size_without_a_promise_counts_in_every_total(shards, tmp_path):
     alone = Ledger.read(path)
     assert alone.clients == ("client-0",)
     assert 0 < alone.spent("client-0") < 0.01
-    later = Ledger.in_memory()
+    later = Ledger.open(tmp_path / "later.jsonl")
     defence_of(defended(**SECRET), "client-0", shards[0], later)
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,10 +174,10 @@ def test_the_report_says_where_names_come_from():
     for names, words in (("from-triples", "no list was given, so entity names follow"), ("listed", "come from a list")):
         ledger, options = Ledger.in_memory(), configuration(names=names)
         defence_of(options, "client-0", GRAPHS[0], ledger)
-        assert words in gather_claim(ledger, options).not_covered[0]
+        assert words in gather_claim(Path(), ledger, options).not_covered[0]
     ledger, options = Ledger.in_memory(), configuration()
     defence_of(options, "client-0", with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles()), ledger)
-    assert "Entity names are covered" in gather_claim(ledger, options).not_covered[0]
+    assert "Entity names are covered" in gather_claim(Path(), ledger, options).not_covered[0]
 
 
 def test_restricted_graphs_and_sole_mentions():

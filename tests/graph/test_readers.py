@@ -249,3 +249,14 @@ def test_duplicates_are_removed_per_split_and_counted(tmp_path: Path) -> None:
     assert graph.train.tolist() == [[0, 0, 1], [2, 0, 2]]
     assert graph.test.tolist() == [[0, 0, 1]]
     assert graph.removed_duplicates == 1
+
+
+def test_a_parquet_column_whose_name_is_no_text(tmp_path):
+    """Found by fuzzing."""
+    path = tmp_path / "graph.parquet"
+    pyarrow.parquet.write_table(
+        pyarrow.table({"headx": ["a"], "relation": ["r"], "tail": ["b"]}), path, store_schema=False
+    )
+    path.write_bytes(path.read_bytes().replace(b"headx", b"h\xc8\xffad"))
+    with pytest.raises(DataError, match="expected a readable Parquet file"):
+        list(read_names(path))

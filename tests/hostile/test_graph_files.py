@@ -109,6 +109,26 @@ def test_parquet(data: st.DataObject, tmp_path: Path) -> None:
     read(path)
 
 
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("parquet") / "graph.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"head": ["a", "b"], "relation": ["r", "r"], "tail": ["b", "a"]}), path)
+    return path.read_bytes()
+
+
+@OFTEN
+@given(data=st.data())
+def test_bytes_of_parquet(data: st.DataObject, parquet: bytes, tmp_path: Path) -> None:
+    (tmp_path / "graph.parquet").write_bytes(data.draw(mutated_bytes(parquet)))
+    read(tmp_path / "graph.parquet")
+
+
+def test_a_column_whose_name_is_not_utf_8(parquet: bytes, tmp_path: Path) -> None:
+    (tmp_path / "graph.parquet").write_bytes(parquet.replace(b"relation", b"relati\xff\xfe"))
+    with pytest.raises(DataError, match=r"graph\.parquet: expected a readable Parquet file"):
+        load(tmp_path / "graph.parquet")
+
+
 def test_parquet_that_is_not_utf_8_names_the_row(tmp_path: Path) -> None:
     raw = pyarrow.array([b"fine", b"\xff\xfe", b"x"], pyarrow.binary())
     heads = pyarrow.Array.from_buffers(pyarrow.string(), 3, raw.buffers())

@@ -353,7 +353,7 @@ def test_pipes_in_a_run_directory_are_refused(trained: Path, shards: Any, tmp_pa
         (target / name).unlink()
         os.mkfifo(target / name)
         with pytest.raises(FedkgeError, match=f"{name}"):
-            gather(target) if name == "attacks.json" else open_run(target, data=shards)
+            gather(target, "for-owner") if name == "attacks.json" else open_run(target, data=shards)
 
 
 @pytest.mark.parametrize("format_name", ["safetensors", "parquet", "word2vec", "pykeen"])

@@ -13,7 +13,7 @@ import pytest
 
 from fedkge.accounting.posterior import guess_worth
 from fedkge.configuration import parse
-from fedkge.errors import RunError
+from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
@@ -178,3 +178,11 @@ def test_other_runs_stand_beside(run: Path, bare: Path) -> None:
     assert row.kind == "beside"
     assert "no federation" in row.name
     assert row.note.startswith("not comparable")
+
+
+def test_a_ledger_without_a_promise_is_an_error_and_no_traceback(bare: Path, tmp_path: Path) -> None:
+    """Found by fuzzing: one line that a crash tore, and nothing before it."""
+    shutil.copytree(bare, tmp_path / "torn")
+    (tmp_path / "torn" / "ledger.jsonl").write_bytes(b'{"promise')
+    with pytest.raises(PrivacyError, match="expected a promise for each client, got none"):
+        gather(tmp_path / "torn")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedkge.accounting.accountants import merged
-from fedkge.mechanisms.events import Charge, Geometric, PublishedGaussian, PublishedTest, Responses
+from fedkge.mechanisms.events import Charge, Geometric, PublishedGaussian, PublishedTest, Responses, Size
 
 EVEN = 0.5
 """The chance beforehand, and of a coin."""
@@ -110,6 +110,8 @@ def _pure_epsilon(charge: Charge) -> float | None:
     """The most by which any outcome of the charge changes the logarithm of the odds; None where nothing bounds it."""
     if isinstance(charge.event, Geometric):
         return 2 * charge.steps / charge.event.scale
+    if isinstance(charge.event, Size):
+        return charge.steps / charge.event.scale
     return charge.steps * charge.event.epsilon if isinstance(charge.event, Responses) else None
 
 

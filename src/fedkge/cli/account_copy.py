@@ -51,21 +51,25 @@ def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
     """A copy's plan for this budget, by public numbers; where triples are few it may have other shares."""
     from fedkge.configuration import parse  # noqa: PLC0415 (slow to import)
     from fedkge.federation.defence import Defence  # noqa: PLC0415
+    from fedkge.mechanisms.events import Charge  # noqa: PLC0415
+    from fedkge.mechanisms.size import size_event  # noqa: PLC0415
 
     options = parse({"defence": "recommended", "epsilon": epsilon, "delta": delta})
-    many, few = (Defence(options, triples=1000, entities=entities, noise=1.0) for entities in (1, 1000))
+    size = size_event(epsilon)
+    noise = epsilon / (epsilon - 1 / size.scale)  # what the size leaves for the copy: neither has a delta
+    many, few = (Defence(options, 1000, entities, noise, advance=(Charge(size),)) for entities in (1, 1000))
     return {MANY: many} if many.copy == few.copy else {MANY: many, FEW: few}
 
 
 def _worth(plan: Defence) -> GuessWorth | None:
-    return guess_worth(plan.charges(1.0, first=True), plan.options.epsilon or 0.0, plan.delta)
+    return guess_worth(plan.planned(1), plan.options.epsilon or 0.0, plan.delta)
 
 
 def _shares(plan: Defence) -> str:
     copy = plan.copy
     if copy is None:
         return ""
-    return f"counts get {2 / copy.profile_scale:.4g} of it, each answer {copy.epsilon:.4g}."
+    return f"counts get {2 / copy.profile_scale:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
 
 
 def _records(found: Mapping[str, tuple[Defence, GuessWorth | None]]) -> list[dict[str, object]]:

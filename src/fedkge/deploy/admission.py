@@ -190,7 +190,7 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
     if known.get("data") != provenance["data"]:
         raise PrivacyError(f"{directory.path}: the graph was changed after the run began; restore it")
     if not bound:
-        directory.create(configuration, provenance)
+        directory.create(configuration, {**provenance, "run": known["run"]})  # the ledger has its size already
         return
     if known.get("configuration") != configuration.identity:
         changed = sorted(

@@ -50,14 +50,6 @@ class Preview:
     drawn: Holding | None
     """How much of the graph the copy holds that this site has drawn, by released values; None before."""
 
-    @property
-    def holds(self) -> str:
-        """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
-        copy = self.promise.facts.get(COPIED) if self.promise else None
-        if self.drawn:
-            return self.drawn.words
-        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
-
     paid: tuple[Charge, ...]
     """What is released once before the promise: the size, perhaps the names."""
     sole_mentions: int
@@ -66,14 +58,23 @@ class Preview:
     """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
 
     @property
+    def holds(self) -> str:
+        """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
+        copy = self.promise.facts.get(COPIED) if self.promise else None
+        if self.drawn:
+            return self.drawn.words
+        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
+
+    @property
     def told(self) -> dict[str, str]:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
             "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
-            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds",
+            "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds{end}",
         }
 
     def _pseudonyms(self, names: int) -> str:

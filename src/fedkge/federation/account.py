@@ -54,6 +54,11 @@ def open_account(run: Path) -> Ledger | None:
         return None
     ledger = Ledger.read(directory.ledger, str(provenance.get("run", "")))
     _check(ledger, directory, states)
+    if not ledger.clients and directory.ledger.stat().st_size:
+        raise PrivacyError(
+            f"{directory.ledger}: expected a promise for each client, got none. If the run was broken off at its first "
+            "line, `fedkge resume` it; else put back the newest ledger"
+        )
     return ledger if ledger.clients else None
 
 

@@ -200,7 +200,10 @@ class RunDirectory:
         return (self.path / CONFIG).exists()
 
     def create(self, configuration: Configuration, provenance: Mapping[str, Any]) -> None:
-        """Make the directory; the configuration is written last, so that a run exists only when it is whole."""
+        """Make the directory; the configuration is written last, so that a run exists only when it is whole.
+
+        A run that has promised nothing yet may be made again under other terms: `provenance` then has its `run`.
+        """
         if any(self.checkpoints.glob("*.safetensors")):
             raise RunError(
                 f"{self.checkpoints}: checkpoints of a run whose {CONFIG} is gone; "
@@ -210,7 +213,7 @@ class RunDirectory:
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
         identity = {"run": fresh_token()} if configuration.defence != "none" else {}
-        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**provenance, **identity}})
+        text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**identity, **provenance}})
         write_atomically(self.path / CONFIG, text.encode())
 
     def data_key(self) -> DataKey:

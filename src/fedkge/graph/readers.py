@@ -195,7 +195,7 @@ def read_parquet(path: Path, columns: Columns | None = None) -> Iterator[NameBlo
                 first_row += len(batch)
                 produced += batch.nbytes
                 limits.check_decompressed(path, file_bytes, produced)
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:  # a column's name may be no UTF-8
         raise DataError(f"{path}: expected a readable Parquet file, got: {error}") from error
 
 
