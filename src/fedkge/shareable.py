@@ -107,8 +107,8 @@ REFUSED: Mapping[str, str] = {"Scores": "metrics of private triples: a defended 
 """Messages that a defended site never sends."""
 
 SITE_OUTPUTS: Mapping[str, str] = {
-    "preview": "the lines `leaves once` and `leaves each round` of `fedkge federation check`; its other lines, the noise "
-    "of the promise among them, follow from the exact graph",
+    "preview": "the lines `leaves once` and `leaves each round` of `fedkge federation check`; its other lines, the "
+    "noise of the promise among them, follow from the exact graph",
     "status": "the server's status.json: made of messages alone",
 }
 """What else others read of a site, or a site is told to pass on."""

@@ -171,7 +171,7 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
         "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
         "triple is worth, and how much of each graph the copies hold."
     )
-    if configuration.canary_source not in ("likely", "real"):
+    if configuration.canaries and configuration.canary_source not in ("likely", "real"):
         yield (
             "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
             "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."

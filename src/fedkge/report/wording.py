@@ -42,10 +42,12 @@ DRAWN = (*COINS, "B")
 
 RELEASED = {
     "fede": (
+        "Each client's names of entities and its number of triples, as the promise says, to the server, once.",
         "Each client's entity vectors, to the server, in every round.",
         "Their average over the owners of each entity, to every client, in every round.",
     ),
     "fedr": (
+        "Each client's names of relations and its number of triples, as the promise says, to the server, once.",
         "Each client's relation vectors, to the server, in every round.",
         "Their average over the owners of each relation, to every client, in every round.",
     ),
