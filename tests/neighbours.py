@@ -117,15 +117,12 @@ class Releases:
         return value
 
     def _replace(self, patch: pytest.MonkeyPatch) -> None:
-        size = advance.noisy_size
-        patch.setattr(advance, "noisy_size", lambda *values: self.take("size", lambda: size(*values)))
         counts, respond, gradients = NoisyCounts.release, noisy_copy.respond, NoiseSource.release
         means = NoisyMean.release
         patch.setattr(NoisyCounts, "release", lambda *values: self.take("counts", lambda: counts(*values)))
         patch.setattr(noisy_copy, "respond", lambda *values: self.take("answers", lambda: respond(*values)))
         patch.setattr(NoiseSource, "release", self._gradients(gradients))
         patch.setattr(NoisyMean, "release", lambda *values: self.take("figures", lambda: means(*values)))
-        patch.setattr(ledger_chain, "fresh_token", lambda: self.take("token", fresh_token))
         patch.setattr(PrivateTrainer, "train", self._steps(PrivateTrainer.train))
         for module, name in (
             (advance, "noisy_size"),
