@@ -82,7 +82,12 @@ def differences(first: Run, second: Run) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", DEFENCES)
+def _case(name: str) -> Any:
+    """Rows that are chosen take a calibration of many steps."""
+    return pytest.param(name, marks=pytest.mark.slow) if name.startswith("rows") else name
+
+
+@pytest.mark.parametrize("name", map(_case, DEFENCES))
 def test_neighbours_with_the_same_releases_show_the_same(name: str, tmp_path: Path) -> None:
     first, second = pair(tmp_path, "train", **DEFENCES[name])
     assert differences(first, second) == []
