@@ -87,7 +87,7 @@ def _case(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.slow) if name.startswith("rows") else name
 
 
-@pytest.mark.parametrize("name", map(_case, DEFENCES))
+@pytest.mark.parametrize("name", [_case(name) for name in DEFENCES])
 def test_neighbours_with_the_same_releases_show_the_same(name: str, tmp_path: Path) -> None:
     first, second = pair(tmp_path, "train", **DEFENCES[name])
     assert differences(first, second) == []
