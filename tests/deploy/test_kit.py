@@ -107,7 +107,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path, change: dict[str, An
 @pytest.mark.parametrize("name", ["client.crt", "client.key", "rootCA.pem", "fed_client.json", "requests.pub"])
 def test_a_file_that_is_missing_or_something_else_is_named(tmp_path: Path, name: str) -> None:
     source = kit(tmp_path)
-    for content in (b"x", b"-----BEGIN " + bytes(70_000)):
+    for content in (b"x", b"[" * 60_000, b"-----BEGIN " + bytes(70_000)):
         (source / "startup" / name).write_bytes(content)
         with pytest.raises(FedkgeError, match=name):
             own_workspace(source, tmp_path / "run", "north")

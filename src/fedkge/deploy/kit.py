@@ -19,6 +19,7 @@ from fedkge.deploy.provision import site_permissions, site_resources, write_loca
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text, read_public_key
 from fedkge.errors import DataError, UnavailableError
 from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.plain_files import parse_json
 
 FOLDER = "nvflare"
 PEM_FILES = ("client.crt", "client.key", "rootCA.pem")
@@ -74,7 +75,7 @@ def _client(address: dict[str, str], site: str) -> dict[str, Any]:
 def _address(path: Path) -> dict[str, str]:
     """Where the server is, as the kit says; everything else in the file is left."""
     try:
-        server = json.loads(_read(path))["servers"][0]
+        server = parse_json(_read(path))["servers"][0]
         service = server["service"]
         found = {
             "name": server["name"],
