@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,27 @@ def test_the_policy_is_the_sites_own(tmp_path: Path) -> None:
     permissions = json.loads((local / "authorization.json").read_text(encoding="utf-8"))["permissions"]
     assert {role: rights["byoc"] for role, rights in permissions.items()} == {"lead": "none"}
     assert "os.system" not in (local / "log_config.json").read_text(encoding="utf-8")
+
+
+def test_nvflares_own_lines_print_whoever_sent_what_is_in_them(tmp_path: Path) -> None:
+    """NVFlare writes down the topic of a message that it does not know, as anybody in its net chose it."""
+    local = own_workspace(kit(tmp_path), tmp_path / "run", "north") / "local"
+    code = (
+        "import json, logging.config, sys; logging.config.dictConfig(json.load(open(sys.argv[1])));"
+        "logging.getLogger('nvflare.private').error('unknown topic %s', 'a\\x1b[2J\\nround 9: ' + 'x' * 10**6)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, local / "log_config.json"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for text in (said.stdout, (tmp_path / "log.txt").read_text("utf-8"), (tmp_path / "log.json").read_text("utf-8")):
+        assert "unknown topic a" in text
+        assert "\x1b[2J" not in text
+        assert text.count("\n") == 1
+        assert len(text) < 30_000
 
 
 def test_what_somebody_changes_does_not_last(tmp_path: Path) -> None:
