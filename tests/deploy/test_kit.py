@@ -1,6 +1,7 @@
 """A start-up kit from a coordinator who is not honest: nothing of it is run, and nothing of it is believed."""
 
 import json
+import logging
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("nvflare", reason="needs fedkge[nvflare]")
 
 from fedkge.deploy.kit import own_workspace
+from fedkge.deploy.logs import MOST_LINES, Measured
 from fedkge.deploy.provision import EXECUTOR
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text
 from fedkge.errors import FedkgeError
@@ -78,7 +80,9 @@ def test_nvflares_own_lines_print_whoever_sent_what_is_in_them(tmp_path: Path) -
     local = own_workspace(kit(tmp_path), tmp_path / "run", "north") / "local"
     code = (
         "import json, logging.config, sys; logging.config.dictConfig(json.load(open(sys.argv[1])));"
-        "logging.getLogger('nvflare.private').error('unknown topic %s', 'a\\x1b[2J\\nround 9: ' + 'x' * 10**6)"
+        "log = logging.getLogger('nvflare.private');"
+        "log.error('unknown topic %s', 'a\\x1b[2J\\nround 9: ' + 'x' * 10**6);"
+        "[log.error('unknown topic %d', number) for number in range(10_000)]"
     )
     said = subprocess.run(
         [sys.executable, "-c", code, local / "log_config.json"],
@@ -90,8 +94,25 @@ def test_nvflares_own_lines_print_whoever_sent_what_is_in_them(tmp_path: Path) -
     for text in (said.stdout, (tmp_path / "log.txt").read_text("utf-8"), (tmp_path / "log.json").read_text("utf-8")):
         assert "unknown topic a" in text
         assert "\x1b[2J" not in text
-        assert text.count("\n") == 1
-        assert len(text) < 30_000
+        assert text.count("\n") <= 2 * MOST_LINES, "of two minutes at most"
+        assert len(text) < 200_000
+
+
+def test_lines_that_were_left_out_are_counted_and_fedkges_own_never_are() -> None:
+    now = [0.0]
+    measured = Measured(lambda: now[0])
+
+    def written(name: str, times: int) -> int:
+        return sum(measured.filter(logging.makeLogRecord({"name": name, "msg": "line"})) for _ in range(times))
+
+    assert written("nvflare.private", MOST_LINES + 7) == MOST_LINES
+    assert written("nvflare.other", 3) == 3
+    assert written("fedkge.site", MOST_LINES + 7) == MOST_LINES + 7
+    now[0] = 60.0
+    after = logging.makeLogRecord({"name": "nvflare.private", "msg": "line"})
+    assert measured.filter(after)
+    assert measured.filter(after), "another handler asks again"
+    assert after.getMessage() == "(7 lines were left out before) line"
 
 
 def test_what_somebody_changes_does_not_last(tmp_path: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
 from importlib import resources
 
 from fedkge.text import LINES, printable
 
-LOG_CONFIGURATION = "log_config.json"
-LONGEST_LINE = 20_000
+LOG_CONFIGURATION, WRITTEN = "log_config.json", "fedkge_written"
+LONGEST_LINE, MOST_LINES = 20_000, 200
 """NVFlare repeats what anybody sends, such as the topic of a message that it does not know."""
 
 
@@ -22,6 +26,41 @@ class Printable(logging.Filter):
         if record.exc_info:
             record.exc_text = printable(logging.Formatter().formatException(record.exc_info), keep=LINES)
         return True
+
+
+class Measured(logging.Filter):
+    """Lets each logger of NVFlare's write so many lines a minute: a line for each message of anybody fills a disk.
+
+    >>> measured = Measured(clock=lambda: 0.0)
+    >>> lines = [logging.makeLogRecord({"name": "nvflare.aux", "msg": "unknown topic"}) for _ in range(1000)]
+    >>> sum(map(measured.filter, lines))
+    200
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._minute = -1
+        self._lines: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written. Each handler asks once, and all get the same answer."""
+        facts = vars(record)
+        if WRITTEN not in facts:
+            facts[WRITTEN] = record.name.startswith("fedkge") or self._count(record)
+        return bool(facts[WRITTEN])
+
+    def _count(self, record: logging.LogRecord) -> bool:
+        with self._lock:
+            minute = int(self._clock() // 60)
+            if minute != self._minute:
+                left_out = sum(max(0, lines - MOST_LINES) for lines in self._lines.values())
+                self._minute, self._lines = minute, Counter()
+                if left_out:
+                    record.msg, record.args = f"({left_out} lines were left out before) {record.getMessage()}", ()
+            self._lines[record.name] += 1
+            return self._lines[record.name] <= MOST_LINES
 
 
 _FILTER = Printable()
@@ -42,10 +81,11 @@ def log_of(name: str) -> logging.Logger:
 
 
 def nvflare_logging() -> bytes:
-    """The logging configuration of the NVFlare that is installed here; every handler writes printable lines only."""
+    """The logging configuration of the NVFlare that is installed here; lines print, and there are not too many."""
     text = resources.files("nvflare.fuel.utils").joinpath(LOG_CONFIGURATION).read_text(encoding="utf-8")
     configuration = json.loads(text)
-    configuration.setdefault("filters", {})["printable"] = {"()": f"{__name__}.{Printable.__name__}"}
+    own = {kind.__name__.lower(): {"()": f"{__name__}.{kind.__name__}"} for kind in (Measured, Printable)}
+    configuration["filters"] = {**configuration.get("filters", {}), **own}
     for handler in configuration["handlers"].values():
-        handler["filters"] = [*handler.get("filters", []), "printable"]
+        handler["filters"] = [*handler.get("filters", []), *own]
     return json.dumps(configuration, indent=2).encode()
