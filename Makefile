@@ -103,14 +103,12 @@ clean: ## Remove the environments and everything that was built
 	$(call install,.venv-lowest,lowest)
 	@touch $@
 
-# PyTorch has a CPU build here and a GPU build there, so its version is fixed and its bytes are not.
-.venv-bench/.bench: pyproject.toml requirements/bench.txt
-
-.venv/.fuzz: .venv/.dev
+.venv/.fuzz: .venv/.dev requirements/fuzz.txt
 	$(call install,.venv,fuzz)
 	@touch $@
 
-.venv-bench/.bench: pyproject.toml $(LOCK)
+# PyTorch has a CPU build here and a GPU build there, so its version is fixed and its bytes are not.
+.venv-bench/.bench: pyproject.toml requirements/bench.txt
 	$(call environment,.venv-bench)
 	$(call install,.venv-bench,bench)
 	.venv-bench/bin/python -m pip install $(PIP) --quiet $(TORCH)

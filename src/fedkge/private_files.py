@@ -7,6 +7,8 @@ changed afterwards: in between, another user of the machine could open it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -47,3 +49,19 @@ def make_private(folder: Path) -> list[Path]:
 def open_private(path: str | Path, flags: int) -> int:
     """An `opener` for the built-in `open`: a file that it makes is for its owner only."""
     return os.open(path, flags, FILE_MODE)
+
+
+@contextmanager
+def private_umask() -> Iterator[None]:
+    """For a library that makes files in ways of its own, in this process: others get nothing of them.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, private_umask():
+    ...     Path(folder, "a").touch(); oct(Path(folder, "a").stat().st_mode & 0o777)
+    '0o600'
+    """
+    before = os.umask(UMASK)
+    try:
+        yield
+    finally:
+        os.umask(before)

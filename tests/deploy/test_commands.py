@@ -1,6 +1,7 @@
 """The commands of a federation between machines, as far as one process shows them."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -11,12 +12,13 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.cli.app import app
 from fedkge.defences import DEFENCES
-from fedkge.deploy.federation_file import read_federation
+from fedkge.deploy.federation_file import FederationFile, read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.signatures import public_key
 from fedkge.deploy.site_settings import read_site
 from fedkge.errors import ConfigurationError, DataError, UnavailableError
+from tests.test_private_files import open_to_others
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -54,6 +56,24 @@ def test_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "consortium.key").stat().st_mode) == 0o600
     for place in ("kits/authority", "kits/server/startup", "kits/north/kit/startup"):
         assert stat.S_IMODE((folder / place).stat().st_mode) == 0o700
+
+
+def test_kits_are_open_to_nobody_else_also_in_a_folder_that_is(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        (tmp_path / "study" / "kits").mkdir(parents=True)
+        folder = initialised(tmp_path / "study")
+    finally:
+        os.umask(before)
+    found = {path for path in open_to_others(folder) if not path.endswith(".sh")}  # NVFlare's scripts, the same for all
+    assert found == {str(folder), str(folder / "kits")}, "these two were there before"
+
+
+@pytest.mark.parametrize("sites", [["north", "Server"], ["coordinator"], ["authority"], ["example"], ["a", "A"]])
+def test_no_site_shares_a_folder_with_the_server_or_another_site(sites: list[str]) -> None:
+    """The folder of a site is sent to it; that of the server holds the key that signs requests."""
+    with pytest.raises(ValueError, match="name"):
+        FederationFile(server="example", sites=tuple(sites))
 
 
 def test_init_takes_a_file_that_is_there_and_does_not_overwrite_kits(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.app import app
-from fedkge.deploy.coordinator import usual_seconds
+from fedkge.deploy.coordinator import HANDED_OUT, handed_out, usual_seconds
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.site_settings import read_site
@@ -183,6 +183,13 @@ def test_a_site_with_another_key_is_not_let_in(tmp_path: Path) -> None:
     with InOneProcess(layout) as federation, pytest.raises(RunError, match="client-2"):
         federation.run()
     assert "it has another key" in notes(layout.settings.run)
+
+
+@pytest.mark.parametrize("damage", [b"{", b"{}", b"[1]", b"\xff", b"[" * 100_000])
+def test_a_damaged_list_of_who_has_the_model_is_an_error_that_names_it(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / HANDED_OUT).write_bytes(damage)
+    with pytest.raises(RunError, match=f"{HANDED_OUT}.*offered the model again"):
+        handed_out(tmp_path)
 
 
 def test_float16_changes_little(tmp_path: Path) -> None:

@@ -210,6 +210,24 @@ def test_a_receipt_that_does_not_come_is_not_waited_for_as_long_as_the_round(mon
     assert max(waits) < 20.0
 
 
+@pytest.mark.parametrize("part", ["deliver", "ping"])
+def test_a_carrier_that_breaks_is_no_silence(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Nobody would deliver the request or watch the site any more, and the round would wait for its whole time."""
+    carrier = Carrier({"a": silent, "b": honest})
+    carrier.engine = NVFlareEngine(carrier, carrier.signer, liveness=Liveness(0.1))
+    sound = getattr(carrier, part)
+
+    def breaks(site: str, *more: Any) -> Any:
+        if site == "a":
+            raise RuntimeError("no such channel")
+        return sound(site, *more)
+
+    monkeypatch.setattr(carrier, part, breaks)
+    replies = ask(carrier, seconds=3600.0)
+    assert replies["a"] == Failure("a", "not asked: RuntimeError at the server")
+    assert replies["b"] == Sharing({"entities": 1})
+
+
 def test_a_job_that_is_stopped_waits_for_nobody() -> None:
     carrier = Carrier({"slow": silent})
     threading.Timer(0.2, lambda: setattr(carrier, "over", True)).start()

@@ -25,6 +25,7 @@ from tests.deploy.small import DEFENDED, Parties, aligned, deployed, embedded, n
 pytestmark = pytest.mark.slow
 
 ROUNDS, VICTIM = 60, "client-1"
+STRANGE_TOPIC = "mallory\x1b[2J\nround 9: all is well"
 FLOOD, MOST_GROWTH = 2_000, 200_000_000
 TRAINING = {**DEFENDED, "local_steps": 1000, "batch_size": 64, "rounds": ROUNDS}
 
@@ -53,7 +54,7 @@ def forged(layout: Layout, job: str) -> list[tuple[str, dict[str, Any]]]:
         (seal, flipped),
         (sealed(genuine, here, 1), content),
     ]
-    messages: list[tuple[str, dict[str, Any]]] = [("fedkge.ping", {"number": now})]
+    messages: list[tuple[str, dict[str, Any]]] = [("fedkge.ping", {"number": now}), (STRANGE_TOPIC, {})]
     for one, body in sent:
         fields = {"number": "0" * 32, "seal": {"hex": one.hex()}, "content": {"hex": body.hex()}}
         messages.append(("fedkge.request", fields))
@@ -90,7 +91,8 @@ def test_nobody_but_the_server_makes_a_site_train(tmp_path: Path) -> None:
         of_site = run_attack(tmp_path / "site.json", {**plan, **site})
         grown = memory(process) - before
         parties.finish()
-    assert of_process == of_site == ["OK", *["BAD_REQUEST_DATA"] * 9, "OK"], "each arrives, and gets the same reply"
+    expected = ["OK", "TOPIC_UNKNOWN", *["BAD_REQUEST_DATA"] * 9, "OK"]
+    assert of_process == of_site == expected, "each arrives, and gets the same reply"
     assert np.array_equal(deployed(layout), embedded(layout))
     assert spent_rounds(victim / "run", VICTIM) == list(range(1, ROUNDS + 1)), "nothing else was trained or charged"
     assert "left out" not in notes(layout.settings.run)
@@ -98,3 +100,5 @@ def test_nobody_but_the_server_makes_a_site_train(tmp_path: Path) -> None:
     log = (victim / "run" / "nvflare.log").read_text(encoding="utf-8")
     for reason in (Refusal.MALFORMED, Refusal.FORGED, Refusal.CHANGED, Refusal.REPLAYED):
         assert reason.value in log
+    assert "mallory\\x1b[2J" in log
+    assert "\x1b[2J" not in log, "nor a line that he wrote"

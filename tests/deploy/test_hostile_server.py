@@ -14,6 +14,7 @@ from fedkge.deploy.alignment import ownership_tags, pseudonyms
 from fedkge.deploy.keys import Key, create_key, read_key
 from fedkge.deploy.member import Member
 from fedkge.deploy.site_settings import SiteSettings, parse_site
+from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.federation.client import Client
 from fedkge.federation.messages import (
@@ -32,6 +33,7 @@ from fedkge.federation.messages import (
     Upload,
     Word,
 )
+from fedkge.federation.storage import StorageError
 from fedkge.mechanisms.events import Size
 
 NAMES = [f"person {number}" for number in range(30)]
@@ -302,6 +304,34 @@ def test_an_answer_that_cannot_be_written_is_an_answer_too(server: Server, monke
 
     monkeypatch.setattr(Client, "handle", strange)
     assert isinstance(server.fit(1), Failure)
+
+
+def test_a_full_disk_does_not_silence_a_site(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the note about it can be written. Without an answer the server would wait for the whole round."""
+    server.settle()
+
+    def full(*_: object) -> None:
+        raise StorageError("status.json: could not be written (No space left on device)")
+
+    monkeypatch.setattr("fedkge.deploy.status.write_atomically", full)
+    assert "StorageError" in server.fit(1).reason
+    assert isinstance(server.ask(Finish(1, {"entities": np.zeros((20, WIDTH), np.float32)})), Failure)
+    server.member.answered()
+
+
+def test_options_of_the_site_that_were_changed_are_not_told(tmp_path: Path) -> None:
+    """The server learns neither which budget the site had nor where its graph was."""
+    site = settings(tmp_path)
+    with Member(site) as member:
+        server = Server(member, key_of(site))
+        server.settle()
+        server.fit(1)
+    for change in ({"privacy": {"defence": "dpsgd", "epsilon": 5.25, "noise": 4}}, {"seed": 4711}):
+        with Member(settings(tmp_path, **change)) as member:
+            reply = Server(member, key_of(site)).invite()
+        assert isinstance(reply, Failure)
+        assert not any(word in reply.reason for word in ("epsilon", "8.0", "5.25", "seed", "4711", str(tmp_path)))
+        assert "site.toml was changed" in str(read_status(site.run)["notes"][-1])
 
 
 def test_a_plan_with_too_little_noise_leaves_no_promise_behind(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge.deploy.coordinator import Coordinator
+from fedkge.deploy.coordinator import Coordinator, handed_out
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.member import Member
@@ -18,7 +18,8 @@ from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.errors import FedkgeError
-from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Upload
+from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Sharing, Upload
+from fedkge.federation.run import MODEL
 from fedkge.federation.storage import load_tensors
 from tests.deploy.every_message import joined, parts
 from tests.test_private_files import open_to_others
@@ -272,6 +273,22 @@ def test_owners_cannot_be_claimed_without_a_word_for_them(wire: Wire, tmp_path: 
     assert "'a-mallory' owns some of the same rows" in notes(tmp_path)
 
 
+def test_a_large_answer_of_another_kind_is_not_repeated_in_logs(tmp_path: Path) -> None:
+    for wire in wired(tmp_path):
+        greeted: list[Greeting] = []
+
+        def change(reply: Any, greeted: list[Greeting] = greeted) -> Any:
+            if isinstance(reply, Greeting):
+                greeted.append(reply)
+            return greeted[0] if isinstance(reply, Sharing) else reply
+
+        wire.change = change
+        with pytest.raises(FedkgeError, match="a-mallory"):
+            run(wire, tmp_path)
+        assert "got Greeting" in notes(tmp_path)
+        assert greeted[0].names["entities"][0] not in notes(tmp_path)
+
+
 class TestJointly:
     @pytest.fixture
     def ring(self, tmp_path: Path) -> Iterator[Wire]:
@@ -291,6 +308,19 @@ class TestJointly:
         for site in SITES:
             assert open_to_others(tmp_path / f"run-{site}") == []
         assert open_to_others(tmp_path / "server") == []
+
+    def test_a_site_that_lost_its_pseudonyms_is_left_out_later_and_the_rest_goes_on(
+        self, ring: Wire, tmp_path: Path
+    ) -> None:
+        """Or says so: one site alone does not end a federation that has begun."""
+        training = {**TERMS, "rounds": 1}
+        begun = FederationFile(name="study", sites=SITES, run=tmp_path / "server", training=training)
+        assert Coordinator(ring, begun).run() == "finished"  # type: ignore[arg-type]
+        (tmp_path / "server" / MODEL).unlink()
+        ring.change = lambda reply: replace(reply, aligned=False) if isinstance(reply, Accept) else reply
+        assert Coordinator(ring, begun).run() == "finished"  # type: ignore[arg-type]
+        assert "a-mallory does not take part: it has lost the joint pseudonyms" in notes(tmp_path)
+        assert handed_out(tmp_path / "server") == set(SITES)
 
     @pytest.mark.parametrize("part", ["points", "tag", "raised_by", "origin"])
     def test_a_list_that_was_changed_stops_the_ring_and_names_a_site(

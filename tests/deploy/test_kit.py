@@ -1,7 +1,10 @@
 """A start-up kit from a coordinator who is not honest: nothing of it is run, and nothing of it is believed."""
 
 import json
+import logging
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 pytest.importorskip("nvflare", reason="needs fedkge[nvflare]")
 
 from fedkge.deploy.kit import own_workspace
+from fedkge.deploy.logs import MOST_LINES, Measured
 from fedkge.deploy.provision import EXECUTOR
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text
 from fedkge.errors import FedkgeError
@@ -71,6 +75,46 @@ def test_the_policy_is_the_sites_own(tmp_path: Path) -> None:
     assert "os.system" not in (local / "log_config.json").read_text(encoding="utf-8")
 
 
+def test_nvflares_own_lines_print_whoever_sent_what_is_in_them(tmp_path: Path) -> None:
+    """NVFlare writes down the topic of a message that it does not know, as anybody in its net chose it."""
+    local = own_workspace(kit(tmp_path), tmp_path / "run", "north") / "local"
+    code = (
+        "import json, logging.config, sys; logging.config.dictConfig(json.load(open(sys.argv[1])));"
+        "log = logging.getLogger('nvflare.private');"
+        "log.error('unknown topic %s', 'a\\x1b[2J\\nround 9: ' + 'x' * 10**6);"
+        "[log.error('unknown topic %d', number) for number in range(10_000)]"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, local / "log_config.json"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for text in (said.stdout, (tmp_path / "log.txt").read_text("utf-8"), (tmp_path / "log.json").read_text("utf-8")):
+        assert "unknown topic a" in text
+        assert "\x1b[2J" not in text
+        assert text.count("\n") <= 2 * MOST_LINES, "of two minutes at most"
+        assert len(text) < 200_000
+
+
+def test_lines_that_were_left_out_are_counted_and_fedkges_own_never_are() -> None:
+    now = [0.0]
+    measured = Measured(lambda: now[0])
+
+    def written(name: str, times: int) -> int:
+        return sum(measured.filter(logging.makeLogRecord({"name": name, "msg": "line"})) for _ in range(times))
+
+    assert written("nvflare.private", MOST_LINES + 7) == MOST_LINES
+    assert written("nvflare.other", 3) == 3
+    assert written("fedkge.site", MOST_LINES + 7) == MOST_LINES + 7
+    now[0] = 60.0
+    after = logging.makeLogRecord({"name": "nvflare.private", "msg": "line"})
+    assert measured.filter(after)
+    assert measured.filter(after), "another handler asks again"
+    assert after.getMessage() == "(7 lines were left out before) line"
+
+
 def test_what_somebody_changes_does_not_last(tmp_path: Path) -> None:
     source = kit(tmp_path)
     made = own_workspace(source, tmp_path / "run", "north")
@@ -107,7 +151,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path, change: dict[str, An
 @pytest.mark.parametrize("name", ["client.crt", "client.key", "rootCA.pem", "fed_client.json", "requests.pub"])
 def test_a_file_that_is_missing_or_something_else_is_named(tmp_path: Path, name: str) -> None:
     source = kit(tmp_path)
-    for content in (b"x", b"-----BEGIN " + bytes(70_000)):
+    for content in (b"x", b"[" * 60_000, b"-----BEGIN " + bytes(70_000)):
         (source / "startup" / name).write_bytes(content)
         with pytest.raises(FedkgeError, match=name):
             own_workspace(source, tmp_path / "run", "north")

@@ -164,7 +164,8 @@ def test_the_newest_end_is_kept_and_an_older_one_is_named(tmp_path: Path) -> Non
     assert (ends.of("a"), ends.of("b")) == (LedgerEnd("1" * 32, 3), LedgerEnd())
     assert ends.note({"a": upload("3" * 32, 3)}) == []
     assert LedgerEnds(tmp_path).of("a") == LedgerEnd("3" * 32, 3)
-    for damage in (b"{", b"[]", b'{"a": 1}', b'{"a": {"mark": "x"}}'):
+    lost = (b"{", b"[]", b'{"a": 1}', b'{"a": {"mark": "x"}}', b'{"a": {"mark": "x", "releases": 1e999}}')
+    for damage in (*lost, b"\xff", b'{"a": ' + b"[" * 100_000):
         (tmp_path / "ledgers.json").write_bytes(damage)
-        with pytest.raises(RunError, match="ends of the sites' ledgers"):
+        with pytest.raises(RunError, match=r"ledgers\.json:"):
             ends.of("a")

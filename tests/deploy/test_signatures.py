@@ -201,7 +201,7 @@ def test_numbers_grow_when_the_clock_goes_back_and_when_the_file_is_lost(tmp_pat
     assert NumberFile(tmp_path, clock).next() == 300
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1 2", "\u0661", str(2**64)])
+@pytest.mark.parametrize("text", ["", "x", "-1", "1 2", "\u0661", str(2**64), "9" * 5000])
 def test_a_number_file_that_is_none_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=FILE):

@@ -123,6 +123,24 @@ def test_a_parquet_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_path(path)
 
 
+def test_a_parquet_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    """One long name, 4,000 times: 17 kB of file for 240 MB of names in one block."""
+    once = pyarrow.array(["x" * 20_000])
+    names = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 4_000, pyarrow.int32()), once)
+    path = tmp_path / "bomb.parquet"
+    table = pyarrow.table({"head": names, "relation": names, "tail": names})
+    pyarrow.parquet.write_table(table, path, store_schema=False)
+    usual = pyarrow.default_memory_pool()
+    measured = pyarrow.proxy_memory_pool(usual)
+    pyarrow.set_memory_pool(measured)
+    try:
+        with pytest.raises(DataError, match="FEDKGE_LARGEST_EXPANSION"):
+            read_path(path)
+    finally:
+        pyarrow.set_memory_pool(usual)
+    assert measured.max_memory() < 20 * MEGABYTE
+
+
 def test_a_long_line_is_refused_and_the_user_may_allow_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "long.tsv"
     path.write_bytes(b"a\tr\tb\n" + b"x" * 5000 + b"\tr\tb\n")

@@ -16,10 +16,10 @@ from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
 from fedkge.deploy.ledger_ends import check_remembered
-from fedkge.deploy.policy import accept, check_noise
+from fedkge.deploy.policy import SERVER_MAY_SET, accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import PolicyError, PrivacyError
+from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of, planned_defence
@@ -201,5 +201,9 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
             for key, value in configuration.model_dump().items()
             if value != getattr(saved, key) and key != "threads"
         )
+        if own := [kebab(key) for key in changed if key not in SERVER_MAY_SET]:
+            raise ConfigurationError(  # not for the server: values of the site's own options are the site's
+                f"{directory.path}: site.toml was changed after the run began: {', '.join(own)}; restore it"
+            )
         began = ", ".join(f"{kebab(key)} {getattr(saved, key)}" for key in changed)
         raise PolicyError(f"this run began with other options: {began}; restore them, or name them in site.toml")

@@ -46,6 +46,7 @@ from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Vocabulary
 from fedkge.models import make_scorer
+from fedkge.plain_files import read_json
 
 LOG = log_of("fedkge.server")
 REJOIN, FAILED = "rejoin", "failed"
@@ -54,6 +55,7 @@ REJOIN_FILE = "rejoin"
 
 
 HANDED_OUT = "handed-out.json"
+RESTORE = "restore it, or remove it: then all sites are offered the model again"
 
 
 def is_over(run: Path) -> bool:
@@ -64,7 +66,12 @@ def is_over(run: Path) -> bool:
 def handed_out(run: Path) -> set[str]:
     """The sites that have the final rows; nobody before the end."""
     path = run / HANDED_OUT
-    return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
+    if not path.exists():
+        return set()
+    names = read_json(path, RunError, RESTORE)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RunError(f"{path}: expected a list of sites, got {names!r:.60}; {RESTORE}")
+    return set(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,18 +201,21 @@ class Coordinator:
             else:
                 self._tell(f"{name} does not take part: {_reason(reply)}")
         self._all_at_first(accepted)
-        self._align([name for name in accepted if not getattr(replies[name], "aligned", True)])
-        return accepted
+        unaligned = [name for name in accepted if not getattr(replies[name], "aligned", True)]
+        if not self._checkpoint.exists():
+            self._align(unaligned)
+            return accepted
+        for name in unaligned:
+            self._tell(
+                f"{name} does not take part: it has lost the joint pseudonyms that this federation trains under; let "
+                "it restore pseudonyms.json in its run directory"
+            )
+        return [name for name in accepted if name not in unaligned]
 
     def _align(self, unaligned: Sequence[str]) -> None:
         """Carry a joint alignment round, before the first round; all of it again if some site lacks its pseudonyms."""
         if not unaligned:
             return
-        if self._checkpoint.exists():
-            raise RunError(
-                f"{', '.join(unaligned)} have lost the joint pseudonyms that this federation trains under; restore "
-                "pseudonyms.json in their run directories, or begin a new federation"
-            )
         self._status.write(state="aligning", present=list(self._engine.clients()))
         carry(self._engine, self._settings.sites, self._settings.round_seconds)
 

@@ -17,6 +17,9 @@ from fedkge.errors import ConfigurationError
 SITE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 """What may stand in a certificate, a file name and a log line."""
 
+KIT_FOLDERS = ("server", "coordinator", "authority")
+"""Folders beside those of the sites. A site's folder is sent to the site, so none may be one of these."""
+
 
 class FederationFile(BaseModel):
     """The whole of federation.toml. Paths are relative to the file.
@@ -50,12 +53,15 @@ class FederationFile(BaseModel):
 
     @field_validator("sites")
     @classmethod
-    def _different(cls, sites: Sequence[str]) -> Sequence[str]:
-        if len(sites) < 1 or len(set(sites)) != len(sites):
-            raise ValueError("expected at least one site, each named once")
+    def _different(cls, sites: Sequence[str], info: ValidationInfo) -> Sequence[str]:
+        if len(sites) < 1 or len({site.lower() for site in sites}) != len(sites):
+            raise ValueError("expected at least one site, each named once, whatever the case")
+        taken = {*KIT_FOLDERS, str(info.data.get("server", "")).lower()}
         for site in sites:
             if not SITE_NAME.fullmatch(site):
                 raise ValueError(f"expected names of letters, digits and hyphens, got {site!r}")
+            if site.lower() in taken:
+                raise ValueError(f"expected another name than {site!r}, which is the name of the server or of a folder")
         return tuple(sites)
 
     @field_validator("minimum_owners")

@@ -42,6 +42,7 @@ from fedkge.graph.readers import parse_columns
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
+from fedkge.plain_files import read_json_lines
 from fedkge.releases import Arrays, model_arrays
 
 GRAPHS, SITES = "graphs", "sites.json"
@@ -132,8 +133,7 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     kept = {"seed": served.seed, "aggregation": served.aggregation, "record": served.record}
     coins = {}
     if canaries is not None:
-        count = json.loads(canaries.read_text(encoding="utf-8").split("\n", 1)[0])["targets"]
-        coins = {"canaries": count, "canary_coins": "independent"}
+        coins = {"canaries": _targets_in(canaries), "canary_coins": "independent"}
     options = {
         "data": str((out / GRAPHS).resolve()),
         "columns": "",
@@ -144,6 +144,15 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     }
     options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
     return first.model_copy(update=options)
+
+
+def _targets_in(canaries: Path) -> int:
+    """How many targets the first line of a file of canaries says that there are."""
+    header = read_json_lines(canaries, RunError)[0]
+    count = header.get("targets") if isinstance(header, dict) else None
+    if not isinstance(count, int):
+        raise RunError(f"{canaries}:1: expected the number of targets, got {header!r:.60}")
+    return count
 
 
 def _write_model(directory: RunDirectory, configuration: Configuration, members: Sequence[_Site], union: Union) -> None:

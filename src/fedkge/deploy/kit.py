@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from fedkge.deploy.logs import LOG_CONFIGURATION, nvflare_logging
 from fedkge.deploy.provision import site_permissions, site_resources, write_local
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text, read_public_key
 from fedkge.errors import DataError, UnavailableError
 from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.plain_files import parse_json
 
 FOLDER = "nvflare"
 PEM_FILES = ("client.crt", "client.key", "rootCA.pem")
@@ -46,7 +47,7 @@ def own_workspace(kit: Path, run: Path, site: str) -> Path:
     write_atomically(workspace / "startup" / PUBLIC_FILE, public_text(public).encode("ascii"))
     write_atomically(workspace / "startup" / "fed_client.json", json.dumps(_client(address, site)).encode())
     write_local(workspace / "local", site_resources(), site_permissions())
-    write_atomically(workspace / "local" / "log_config.json", _logging().encode())
+    write_atomically(workspace / "local" / LOG_CONFIGURATION, nvflare_logging())
     return workspace
 
 
@@ -74,7 +75,7 @@ def _client(address: dict[str, str], site: str) -> dict[str, Any]:
 def _address(path: Path) -> dict[str, str]:
     """Where the server is, as the kit says; everything else in the file is left."""
     try:
-        server = json.loads(_read(path))["servers"][0]
+        server = parse_json(_read(path))["servers"][0]
         service = server["service"]
         found = {
             "name": server["name"],
@@ -112,8 +113,3 @@ def _read(path: Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise DataError(f"{path}: expected at most {MOST_BYTES:,} bytes in a file of a start-up kit")
     return content
-
-
-def _logging() -> str:
-    """The logging configuration of the NVFlare that is installed here."""
-    return resources.files("nvflare.fuel.utils").joinpath("log_config.json").read_text(encoding="utf-8")

@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from fedkge.accounting.ledger import Ledger
 from fedkge.errors import PrivacyError, RunError
 from fedkge.federation.messages import Invite, Upload
 from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.plain_files import read_json_object
 
 FILE = "ledgers.json"
 
@@ -26,6 +29,13 @@ class LedgerEnd:
 
     mark: str = ""
     releases: int = 0
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A ledger's end as it is in the file; nothing in it may be missing."""
+
+    mark: str
+    releases: int
 
 
 class LedgerEnds:
@@ -59,15 +69,15 @@ class LedgerEnds:
         return older
 
     def _read(self) -> dict[str, LedgerEnd]:
-        try:
-            content = json.loads(self._path.read_bytes())
-            return {name: LedgerEnd(str(end["mark"]), int(end["releases"])) for name, end in content.items()}
-        except FileNotFoundError:
+        if not self._path.exists():
             return {}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        try:
+            kept = msgspec.convert(read_json_object(self._path, RunError, "restore it"), dict[str, _Kept])
+        except msgspec.ValidationError as error:
             raise RunError(
                 f"{self._path}: expected the ends of the sites' ledgers, got a damaged file ({error}); restore it"
             ) from error
+        return {name: LedgerEnd(end.mark, end.releases) for name, end in kept.items()}
 
 
 def check_remembered(ledger: Ledger, invite: Invite) -> None:

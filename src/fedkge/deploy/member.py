@@ -93,13 +93,20 @@ class Member:
             return encode(self.handle(as_request(decode(content, LARGEST_MESSAGE))), self._numbers)
         except FedkgeError as error:
             LOG.error("%s", error)
-            self._status.note(str(error))
+            self._note(str(error))
             failure = Failure(self.name, outward(error), isinstance(error, NumericalError))
         except Exception:
             LOG.exception("a mistake in fedkge; the server is told no more than that")
-            self._status.note("a mistake in fedkge; nvflare.log has the traceback")
+            self._note("a mistake in fedkge; nvflare.log has the traceback")
             failure = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
         return encode(failure)
+
+    def _note(self, line: str) -> None:
+        """Tell the site's people. Where even that cannot be written, the server still gets its answer."""
+        try:
+            self._status.note(line)
+        except (FedkgeError, OSError) as error:
+            LOG.error("the note cannot be kept: %s", error)
 
     def handle(self, request: Request) -> Reply:  # noqa: PLR0911 (one per kind of request)
         """Answer one request of the server."""
@@ -242,8 +249,12 @@ class Member:
 
     def answered(self) -> None:
         """The server has the last answer; when that was the one to its farewell, this site is done."""
-        if self._seat is not None and self._finished is not None:
+        if self._seat is None or self._finished is None:
+            return
+        try:
             self._say(FINISHED, self._seat, self._finished)
+        except (FedkgeError, OSError) as error:  # the model is on disk, which matters more
+            LOG.error("that it is over cannot be kept: %s", error)
 
     def _say(self, state: str, seat: _Seat, round_number: int) -> None:
         budget: Mapping[str, Any] = seat.admission.budget(self.name)

@@ -118,7 +118,7 @@ class NVFlareEngine:
         try:
             for waiting in opened:
                 for task in (self._deliver, self._watch):
-                    threading.Thread(target=task, args=(waiting, ends), daemon=True).start()
+                    threading.Thread(target=self._tried, args=(task, waiting, ends), daemon=True).start()
             for waiting in opened:
                 self._wait(waiting, ends)
         finally:
@@ -145,6 +145,15 @@ class NVFlareEngine:
                 waiting.answer = Failure(waiting.site, "it cannot be reached any more")
                 return
             waiting.done.wait(min(CHECK_SECONDS, left))
+
+    def _tried(self, task: Callable[[_Open, float], None], waiting: _Open, ends: float) -> None:
+        """Do a thread's task. Whatever breaks it is said at once: nobody would deliver or watch any more."""
+        try:
+            task(waiting, ends)
+        except Exception as error:
+            LOG.exception("the request to %s cannot be carried on", waiting.site)
+            waiting.answer = waiting.answer or Failure(waiting.site, f"not asked: {type(error).__name__} at the server")
+            waiting.done.set()
 
     def _goes_on(self, waiting: _Open, ends: float) -> bool:
         """Whether somebody still waits for the answer."""

@@ -11,16 +11,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fedkge.deploy.federation_file import FederationFile
+from fedkge.deploy.federation_file import KIT_FOLDERS, FederationFile
 from fedkge.deploy.liveness import Liveness
 from fedkge.deploy.request_keys import create_request_keys
 from fedkge.errors import RunError, UnavailableError
-from fedkge.federation.storage import make_folder
+from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.private_files import private_umask
 
 CONTROLLER = "fedkge.deploy.nvflare_server.FederationController"
 EXECUTOR = "fedkge.deploy.nvflare_site.SiteExecutor"
 COORDINATOR = "coordinator@fedkge.federation"
-SERVER_KIT, COORDINATOR_KIT, AUTHORITY, SITE_KIT = "server", "coordinator", "authority", "kit"
+SERVER_KIT, COORDINATOR_KIT, AUTHORITY = KIT_FOLDERS
+SITE_KIT = "kit"
 
 _FLARE = "nvflare.app_common"
 
@@ -53,7 +55,8 @@ def provision(settings: FederationFile) -> dict[str, Path]:
     project = _project(settings)
     make_folder(settings.kits)
     work = settings.kits / AUTHORITY
-    made = Provisioner(str(work), prepare_builders(project)).provision(prepare_project(project), logger=_Silent())
+    with private_umask():
+        made = Provisioner(str(work), prepare_builders(project)).provision(prepare_project(project), logger=_Silent())
     source = Path(str(made.get("current_prod_dir", "")))
     if not source.is_dir() or made.get("build_error"):
         raise RunError(f"NVFlare could not make the start-up kits for {settings.server} in {settings.kits}")
@@ -62,14 +65,12 @@ def provision(settings: FederationFile) -> dict[str, Path]:
     kits = {}
     for participant, folder in names.items():
         kits[participant] = settings.kits / folder
-        kits[participant].parent.mkdir(parents=True, exist_ok=True)
+        make_folder(kits[participant].parent)
         shutil.move(source / participant, kits[participant])
-        (kits[participant] / "startup").chmod(0o700)
-        (kits[participant] / "readme.txt").write_text(README, encoding="utf-8")
+        write_atomically(kits[participant] / "readme.txt", README.encode())
     for site in settings.sites:
         write_local(kits[site] / "local", site_resources(), site_permissions())
     create_request_keys(kits[settings.server] / "startup", [kits[site] / "startup" for site in settings.sites])
-    work.chmod(0o700)
     return kits
 
 
@@ -189,13 +190,13 @@ def site_permissions() -> dict[str, Any]:
 def write_local(folder: Path, resources: dict[str, Any], permissions: dict[str, Any]) -> None:
     """Put the settings of one NVFlare installation where it looks for them."""
     for name, content in (("resources.json", resources), ("authorization.json", permissions)):
-        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_atomically(folder / name, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def write_job(folder: Path, name: str, minimum_sites: int) -> Path:
     """The job to submit: two class names, and no code."""
     configuration = folder / "app" / "config"
-    configuration.mkdir(parents=True, exist_ok=True)
+    make_folder(configuration)
     meta = {
         "name": name,
         "resource_spec": {},
@@ -213,5 +214,5 @@ def write_job(folder: Path, name: str, minimum_sites: int) -> Path:
         (configuration / "config_fed_server.json", server),
         (configuration / "config_fed_client.json", client),
     ):
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
     return folder

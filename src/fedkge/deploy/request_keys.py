@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fedkge.deploy.keys import KEY_BYTES, Key, create_key, read_key
 from fedkge.errors import DataError, UnavailableError
+from fedkge.federation.storage import write_atomically
 
 SIGNING = "fedkge-request-signing-key-1"
 PUBLIC = "fedkge-request-public-key-1"
@@ -28,7 +29,7 @@ def create_request_keys(server: Path, sites: Iterable[Path]) -> None:
 
     public = public_key(create_key(server / SIGNING_FILE, SIGNING))
     for folder in (server, *sites):
-        (folder / PUBLIC_FILE).write_text(public_text(public), encoding="ascii")
+        write_atomically(folder / PUBLIC_FILE, public_text(public).encode("ascii"))
 
 
 def public_text(public: bytes) -> str:

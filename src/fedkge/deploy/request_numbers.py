@@ -61,6 +61,7 @@ class NumberFile:
             return 0
         except (OSError, ValueError) as error:
             raise RunError(f"{self._path}: the number of the last request cannot be read ({error})") from error
-        if not text.strip().isdecimal() or not 0 <= int(text) <= LARGEST:
+        digits = text.strip()
+        if not digits.isdecimal() or len(digits) > len(str(LARGEST)) or int(digits) > LARGEST:
             raise RunError(f"{self._path}: expected one whole number, got {text!r:.40}; remove the file")
         return int(text)

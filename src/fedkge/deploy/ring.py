@@ -24,6 +24,7 @@ from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import PolicyError, PrivacyError, RunError
 from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
 from fedkge.federation.storage import write_atomically
+from fedkge.plain_files import read_bytes
 
 PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"
 T = TypeVar("T")
@@ -160,6 +161,6 @@ def _read(path: Path, form: type[T], empty: T) -> T:
     if not path.exists():
         return empty
     try:
-        return msgspec.json.decode(path.read_bytes(), type=form)
-    except (OSError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(read_bytes(path, RunError, "restore it"), type=form)
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path}: expected what fedkge wrote, got a damaged file ({error}); restore it") from error

@@ -16,6 +16,7 @@ from fedkge.deploy.console import Console
 from fedkge.deploy.coordinator import FAILED, REJOIN, REJOIN_FILE, handed_out, is_over
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.liveness import Liveness
+from fedkge.deploy.logs import LOG_CONFIGURATION, nvflare_logging
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
 from fedkge.deploy.provision import (
@@ -31,6 +32,7 @@ from fedkge.deploy.status import FINISHED, Status, read_status
 from fedkge.errors import RunError
 from fedkge.federation.checkpoints import Checkpoint
 from fedkge.federation.run import RunDirectory
+from fedkge.federation.storage import write_atomically
 
 POLL_SECONDS = 0.5
 GATHER_SECONDS = 30.0
@@ -58,6 +60,7 @@ class Supervisor:
         self._missed: dict[str, float] = {}
         resources = server_resources(kit, Liveness(settings.silence_seconds))
         write_local(kit / "local", resources, site_permissions())
+        write_atomically(kit / "local" / LOG_CONFIGURATION, nvflare_logging())
         write_job(settings.run / "job", settings.name, 1)
 
     def run(self) -> dict[str, Any]:

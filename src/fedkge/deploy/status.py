@@ -14,7 +14,7 @@ from fedkge.text import printable
 
 FILE = "status.json"
 FINISHED, HAS_MODEL = "finished", "has the model"
-MOST_NOTES = 50
+MOST_NOTES, LONGEST_NOTE = 50, 4_000
 
 
 class Status:
@@ -41,7 +41,7 @@ class Status:
 
     def note(self, line: str) -> None:
         """Add a line that the command prints once."""
-        self._notes = [*self._notes, f"{time.strftime('%H:%M:%S')} {printable(line)}"][-MOST_NOTES:]
+        self._notes = [*self._notes, f"{time.strftime('%H:%M:%S')} {printable(line, LONGEST_NOTE)}"][-MOST_NOTES:]
         self._noted += 1
         self._save()
 

@@ -183,20 +183,35 @@ def read_parquet(path: Path, columns: Columns | None = None) -> Iterator[NameBlo
     try:
         with open_plain(path) as plain:
             file_bytes = os.fstat(plain.fileno()).st_size
-        with pyarrow.parquet.ParquetFile(path) as file:
-            header = file.schema_arrow.names
-            wanted = [header[position] for position in find_columns(header, columns, str(path))]
+        header = pyarrow.parquet.read_schema(path).names
+        wanted = [header[position] for position in find_columns(header, columns, str(path))]
+        # Each different name comes once, so that a long one which is repeated is measured before it fills the memory.
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=wanted) as file:
             first_row, produced, limits = 1, 0, input_limits()
             for batch in file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=wanted):
+                produced += sum(_bytes_of(batch.column(name)) for name in wanted)
+                limits.check_decompressed(path, file_bytes, produced)
                 heads, relations, tails = (
                     _strings(batch.column(name), f"{path}: column {name}", first_row) for name in wanted
                 )
                 yield NameBlock(heads, relations, tails)
                 first_row += len(batch)
-                produced += batch.nbytes
-                limits.check_decompressed(path, file_bytes, produced)
     except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:  # a column's name may be no UTF-8
         raise DataError(f"{path}: expected a readable Parquet file, got: {error}") from error
+
+
+def _bytes_of(values: Any) -> int:
+    """How many bytes a column's names have, each as often as it occurs."""
+    import pyarrow.compute  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415
+
+    kind = values.type
+    if not types.is_dictionary(kind) or not (
+        types.is_string(kind.value_type) or types.is_large_string(kind.value_type)
+    ):
+        return int(values.nbytes)
+    lengths = pyarrow.compute.binary_length(values.dictionary).take(values.indices)
+    return len(values) + int(pyarrow.compute.sum(lengths).as_py() or 0)
 
 
 def _strings(values: Any, place: str, first_row: int) -> list[str]:
