@@ -102,9 +102,8 @@ def from_files(folder: Path, shards: Shards) -> Shards:
     for number, shard in enumerate(shards.graphs):
         path = folder / f"client-{number}" / "train.tsv"
         path.parent.mkdir(parents=True)
-        lines = (
-            (shard.entities[head], shard.relations[kind], shard.entities[tail]) for head, kind, tail in shard.train
-        )
+        names = shard.entities, shard.relations, shard.entities
+        lines = ([one[number] for one, number in zip(names, triple, strict=True)] for triple in shard.train.tolist())
         path.write_text("".join("\t".join(line) + "\n" for line in lines))
         made.append(replace(load(str(path)), name=shard.name))
     return Shards(shards.name, tuple(made), summarise(made))

@@ -201,7 +201,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 
 def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
-    """The graphs; under a defence with names in order, for the order of a file tells which names stand in one triple."""
+    """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
     return tuple(graphs) if configuration.defence == "none" else tuple(map(ordered, graphs))
 
 

@@ -93,10 +93,9 @@ class Preview:
             return "from a list: they tell nothing about triples, if the list was made without looking at them"
         if self.configuration.names == "threshold":
             least = next(charge.event.threshold for charge in self.paid if isinstance(charge.event, Names))
-            home = (
-                f"about {self.staying[0]:,} of {self.entities.names:,} names, and {self.staying[1]:,} triples with one"
-            )
-            return f"by a threshold of {least:g} mentions with noise, paid for: {home}, stay out of everything; {alone}"
+            names, triples = self.staying
+            home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
+            return f"by a threshold of {least:g} mentions with noise, paid for: {home} of everything; {alone}"
         return f"from triples: {alone}, and such triples are NOT protected"
 
     @property
