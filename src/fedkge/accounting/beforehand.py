@@ -1,8 +1,8 @@
 """What is released before noise is chosen adds up plainly: the noise of all that follows depends on it.
 
 Losses may be composed where the parameters of each release are fixed beforehand. Those of a defence (rate, steps,
-noise, shares, delta) follow from the noisy size and from how many names were released. Both releases have a bounded loss, and
-given any outcome the rest keeps what is left of epsilon; so the bounds add up, however the rest was chosen.
+noise, shares, delta) follow from the noisy size and from how many names were released. Both releases have a bounded
+loss, and given any outcome the rest keeps what is left of epsilon; so the bounds add up, however the rest was chosen.
 Proof: docs/proofs/composition.md, "What is released before noise is chosen".
 """
 
