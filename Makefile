@@ -5,6 +5,7 @@ SHELL := bash
 
 PYTHON ?= python3
 BIN := .venv/bin
+CORES := $(shell nproc 2>/dev/null || echo 2)
 TORCH := torch==2.13.0
 UPGRADE := --upgrade
 
@@ -42,13 +43,13 @@ demo: .venv/.demo ## Install into .venv, then train, attack, defend, attack agai
 	@$(BIN)/fedkge demo
 
 test: lint types ## Lint, check the types and run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(CORES)
 
 test-slow: .venv/.dev ## Run the statistical and long tests
 	$(BIN)/python -m pytest -m slow || test $$? -eq 5
 
 test-lowest: .venv-lowest/.lowest ## Run the tests with the lowest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
+	.venv-lowest/bin/python -m pytest -n $(CORES) -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
 fuzz: .venv/.fuzz ## Fuzz the wire and every reader with atheris, SECONDS (60) for each of TARGETS (all)
 	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) $(TARGETS)

@@ -27,8 +27,10 @@ from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.counts import NoisyCounts
+from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.mechanisms.plan import StepPlan
 from fedkge.state_folder import VARIABLE
 
 TRIPLES = 3400
@@ -122,6 +124,7 @@ class Releases:
         patch.setattr(NoisyCounts, "release", lambda *values: self.take("counts", lambda: counts(*values)))
         patch.setattr(noisy_copy, "respond", lambda *values: self.take("answers", lambda: respond(*values)))
         patch.setattr(NoiseSource, "release", self._gradients(gradients))
+        patch.setattr(Fest, "of_histogram", self._function("rows", Fest.of_histogram))
         patch.setattr(NoisyMean, "release", lambda *values: self.take("figures", lambda: means(*values)))
         patch.setattr(PrivateTrainer, "train", self._steps(PrivateTrainer.train))
         for module, name in (
@@ -148,22 +151,23 @@ class Releases:
         return release
 
     def _steps(self, genuine: Callable[..., None]) -> Callable[..., None]:
-        """Under SGD noise waits until a row is read, so the release is the table after the steps."""
+        """Under SGD noise waits until a row is read, and a selection chooses rows first: the release of all steps
+        together is the tables after them, and how many tests passed."""
 
-        def train(trainer: PrivateTrainer, *values: Any) -> None:
-            if trainer._owed is None:
-                genuine(trainer, *values)
+        def train(trainer: PrivateTrainer, plan: StepPlan, *values: Any) -> None:
+            if trainer._owed is None and plan.selection.releases_all:
+                genuine(trainer, plan, *values)
                 return
-            tables = trainer._trainer.embedding.tables
+            tables, tests = trainer._trainer.embedding.tables, trainer.tests.counts
             before = self._values[:], self._next
 
             def draw() -> Any:
                 with pytest.MonkeyPatch.context() as inner:
                     inner.setattr(self, "take", lambda _kind, each: each())
-                    genuine(trainer, *values)
-                return tables.entities.copy(), tables.relations.copy()
+                    genuine(trainer, plan, *values)
+                return tables.entities.copy(), tables.relations.copy(), tests.copy()
 
             assert (self._values, self._next) == before
-            tables.entities[...], tables.relations[...] = self.take("steps", draw)
+            tables.entities[...], tables.relations[...], tests[...] = self.take("steps", draw)
 
         return train

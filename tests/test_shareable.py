@@ -45,6 +45,10 @@ DEFENCES: dict[str, dict[str, Any]] = {
     "noisy steps": {"defence": "noisy-steps"},
     "noisy steps, adam": {"defence": "noisy-steps", "optimiser": "adam", "learning_rate": 0.001},
     "noisy steps, relations shared": {"defence": "noisy-steps", "strategy": "fedr"},
+    "rows chosen by noisy counts": {"defence": "dp-flames"},
+    "rows chosen once": {"defence": "dp-flames", "selection": "fest"},
+    "rows chosen by a test": {"defence": "dp-flames", "selection": "ptr", "batch_size": 32},
+    "dpsgd": {"defence": "dpsgd"},
     "alone": {"defence": "recommended", "strategy": "isolated"},
     "size agreed on": {"defence": "recommended", "public_triples": 2000},
     "names by threshold": {"defence": "recommended", "names": "threshold"},
@@ -80,7 +84,12 @@ def differences(first: Run, second: Run) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", DEFENCES)
+def _case(name: str) -> Any:
+    """Rows that are chosen take a calibration of many steps."""
+    return pytest.param(name, marks=pytest.mark.slow) if name.startswith("rows") else name
+
+
+@pytest.mark.parametrize("name", [_case(name) for name in DEFENCES])
 def test_neighbours_with_the_same_releases_show_the_same(name: str, tmp_path: Path) -> None:
     first, second = pair(tmp_path, "train", **DEFENCES[name])
     assert differences(first, second) == []

@@ -81,7 +81,7 @@ def test_held_out_names_that_train_lacks_are_counted(tmp_path: Path) -> None:
 def test_a_configuration_that_is_no_file(tmp_path: Path) -> None:
     refused = fedkge("train", "--config", tmp_path, "--out", tmp_path / "run")
     assert refused.code == 4
-    assert "expected a TOML file" in refused.err
+    assert "expected a plain file, got a folder" in refused.err
 
 
 def environment() -> dict[str, str]:

@@ -87,7 +87,7 @@ def test_a_failed_round_leaves_the_counts_of_an_earlier_one(shards, monkeypatch)
 def test_no_message_carries_counts(shards):
     client = client_of(shards[0], counted())
     reply = client.handle(Fit(1, rows_of(client)))
-    assert {field.name for field in fields(Upload)} == {"round", "rows", "triples", "loss"}
+    assert {field.name for field in fields(Upload)} == {"round", "rows", "triples", "loss", "mark", "releases"}
     assert set(reply.rows) == {"entities"}
     shape = client.embedding.tables.entities.shape
     assert reply.rows["entities"].shape == shape
