@@ -15,6 +15,8 @@ from fedkge.cli.report import write_report
 from fedkge.configuration import parse
 from fedkge.federation import messages
 from fedkge.federation.run import Run
+from fedkge.graph.datasets import load
+from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards
 from fedkge.report import gather
 from fedkge.report.document import Document
@@ -101,6 +103,35 @@ def test_neighbours_whose_sizes_would_be_rounded_to_different_numbers(name: str,
     first = replace(SHARDS.graphs[0], train=SHARDS.graphs[0].train[:size])
     shards = replace(SHARDS, graphs=(first, *SHARDS.graphs[1:]))
     assert differences(*pair(tmp_path, "train", shards, **DEFENCES[name])) == []
+
+
+def from_files(folder: Path, shards: Shards) -> Shards:
+    """The clients' graphs as readers number them: in the order of the lines of files."""
+    made = []
+    for number, shard in enumerate(shards.graphs):
+        path = folder / f"client-{number}" / "train.tsv"
+        path.parent.mkdir(parents=True)
+        names = shard.entities, shard.relations, shard.entities
+        lines = ([one[number] for one, number in zip(names, triple, strict=True)] for triple in shard.train.tolist())
+        path.write_text("".join("\t".join(line) + "\n" for line in lines))
+        made.append(replace(load(str(path)), name=shard.name))
+    return Shards(shards.name, tuple(made), summarise(made))
+
+
+@pytest.mark.parametrize("name", ["recommended", "noisy steps", "names by threshold"])
+def test_the_order_in_which_a_file_mentions_names_shows_in_nothing(name: str, tmp_path: Path) -> None:
+    """Readers number names as they meet them: the first two would be those of the first triple."""
+    shards = replace(SHARDS, graphs=tuple(replace(shard, elsewhere=shard.elsewhere[:0]) for shard in SHARDS.graphs))
+    one = from_files(tmp_path / "files" / "with", shards)
+    other = from_files(tmp_path / "files" / "without", neighbour(shards, "train"))
+    assert set(one.graphs[0].entities) == set(other.graphs[0].entities)
+    assert one.graphs[0].entities.names != other.graphs[0].entities.names
+    releases = Releases()
+    with releases.recorded():
+        first = trained(tmp_path / "with", one, **DEFENCES[name])
+    with releases.forced():
+        second = trained(tmp_path / "without", other, **DEFENCES[name])
+    assert differences(first, second) == []
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])

@@ -21,6 +21,7 @@ from fedkge.federation.randomness import fresh_seed
 from fedkge.federation.run import (
     CONFIG,
     MODEL,
+    NUMBERED,
     Run,
     RunDirectory,
     check_has_data,
@@ -33,6 +34,7 @@ from fedkge.federation.training import Federation, drafted
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
+from fedkge.graph.ordered import ordered
 from fedkge.graph.readers import parse_columns
 from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
@@ -81,7 +83,8 @@ def start(
     directory = RunDirectory(Path(out)) if out is not None else None
     if directory:
         check_free(directory.path, overwrite)
-    graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
+    given = shards if shards is not None else shards_of(configuration.data, configuration).graphs
+    graphs = _in_public_order(given, configuration)
     if len(graphs) != configuration.clients:
         configuration = configuration.model_copy(update={"clients": len(graphs)})
     configuration = _with_full_names(configuration, client_names(len(graphs)))
@@ -197,6 +200,11 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
     return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
 
 
+def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
+    """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
+    return tuple(graphs) if configuration.defence == "none" else tuple(map(ordered, graphs))
+
+
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
     configuration, provenance = directory.read_configuration()
     check_has_data(directory.path, provenance)
@@ -206,6 +214,8 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
             f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
         )
     given = shards_of(configuration.data if data is None else data, configuration).graphs
+    if not provenance.get(NUMBERED):
+        given = _in_public_order(given, configuration)
     graphs, canaries = insert_canaries(given, configuration, directory.path)
     check_same_data(directory, provenance, graphs)
     return configuration, _with_kept_names(directory, configuration, graphs), canaries

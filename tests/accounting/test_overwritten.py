@@ -17,6 +17,7 @@ from fedkge.audit.claim import claim_of
 from fedkge.cli.app import app
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.mechanisms.events import Charge, SampledGaussian
+from fedkge.mechanisms.names import name_event
 
 RDP = make_accountant("rdp")
 STEP = SampledGaussian(0.01, 1)
@@ -105,6 +106,15 @@ def test_the_costliest_is_sought_with_all_that_it_is_composed_with(tmp_path):
     found = spending_over_runs([now, other], 1e-5, RDP)["a"]
     both = [Spending((Charge(many, 900), Charge(noisy, 9))), Spending((Charge(many, 1000),))]
     assert found.spending.epsilon(1e-5, RDP) == max(spending.epsilon(1e-5, RDP) for spending in both)
+
+
+def test_names_with_less_noise_do_not_stand_for_names_that_expose_more(tmp_path):
+    """At a smaller delta than was promised the names of one client use up all of it, those of the other do not."""
+    delta, less_noise, more_exposed = 4e-6, name_event(2.0, 1e-5), name_event(1.0, 1e-5)
+    assert less_noise.exposure < delta < more_exposed.exposure
+    now = write(tmp_path / "now.jsonl", {"a": ("aa", 10)})
+    other = write(tmp_path / "other.jsonl", {"a": ("", (Charge(less_noise),)), "b": ("", (Charge(more_exposed),))})
+    assert spending_over_runs([now, other], delta, RDP)["a"].spending.epsilon(delta, RDP) == float("inf")
 
 
 def test_too_many_combinations_are_counted_all_at_once(tmp_path):

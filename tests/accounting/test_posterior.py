@@ -13,6 +13,7 @@ from scipy.stats import norm
 from fedkge.accounting.posterior import chance_right, guess_worth, percent, sureness
 from fedkge.defences import with_defence
 from fedkge.mechanisms.events import Charge, Gaussian, Geometric, PublishedGaussian, Responses, SampledTest, Size
+from fedkge.mechanisms.metrics import cost_of
 from fedkge.mechanisms.names import name_event
 
 DELTA = 1e-5
@@ -111,3 +112,18 @@ def test_a_size_is_pure_epsilon_and_names_are_not() -> None:
     assert named is not None
     assert named.delta == 1e-5
     assert named.typical > guess_worth(copy, epsilon=8.0, delta=1e-5).typical  # type: ignore[union-attr]
+
+
+def test_a_paid_figure_is_no_answer_about_a_triple() -> None:
+    """It was left out of what is known of a triple that the copy did not ask about, and made steps look like a copy."""
+    figure = Charge(cost_of(2.0))
+    found = guess_worth([Charge(Geometric(2.0)), Charge(Responses(4.0)), figure], epsilon=7.0, delta=DELTA)
+    assert found is not None
+    assert found.unasked == pytest.approx(brute_force([0.5, 0.5, 2.0]), abs=3e-4)
+    assert found.typical == pytest.approx(brute_force([0.5, 0.5, 4.0, 2.0]), abs=3e-4)
+    assert found.answer == pytest.approx(sureness(4.0))
+    assert found.worst == pytest.approx(sureness(7.0))
+    steps = guess_worth([Charge(Gaussian(1.0)), figure], epsilon=6.0, delta=DELTA)
+    assert steps is not None
+    assert steps.answer is None
+    assert "copy" not in steps.words

@@ -210,9 +210,14 @@ def test_a_threshold_is_previewed_without_drawing(folder: Path, monkeypatch: pyt
     code, text = checked(path)
     assert code == 0, text
     said = " ".join(text.split())
-    assert "pseudonyms of names that at least 26 triples mention, with noise (about 19 of 60 entities)" in said
-    assert "by a threshold, paid for: about 59 triples stay out of everything" in said
+    assert "pseudonyms of entities that many triples mention, by a noisy count (epsilon 1)" in said
+    assert "by a threshold of 26 mentions with noise, paid for" in said
+    assert "about 41 of 60 names, and 59 triples with one, stay out of everything" in said
     assert sorted(folder.rglob("*")) == before
+    leaves = json.loads(checked(path, "--json")[1])["leaves"]
+    graph = folder / "graph.tsv"
+    graph.write_text("".join(graph.read_text().splitlines(keepends=True)[25:]), encoding="utf-8")
+    assert json.loads(checked(path, "--json")[1])["leaves"] == leaves, "others read it: no function of exact triples"
 
 
 def test_a_list_tells_nothing_about_triples(folder: Path) -> None:

@@ -106,6 +106,12 @@ def test_joint_alignment_and_owners_are_the_same_for_neighbours(tmp_path: Path) 
     assert {"Aligned", "Sharing", "Upload"} <= set(first.messages) <= set(MESSAGES)
 
 
+def test_sites_whose_names_follow_a_threshold_are_the_same_for_neighbours(tmp_path: Path) -> None:
+    first, second = told(tmp_path, DEFENCES["recommended"], entities="threshold")
+    assert first.messages == second.messages
+    assert first.read == second.read
+
+
 def test_held_out_triples_are_in_no_message(tmp_path: Path) -> None:
     first, second = told(tmp_path, DEFENCES["recommended"], "test")
     assert first.messages == second.messages

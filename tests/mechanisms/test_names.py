@@ -107,11 +107,13 @@ def test_neighbours_differ_by_no_more_than_the_price():
     assert 2 * passing(1, event) <= 5e-6
 
 
-def test_names_cost_two_counts_and_a_part_of_delta():
+def test_names_cost_two_counts_on_top_of_what_follows_and_a_part_of_delta():
     event = name_event(2.0, 1e-5)
     for accountant in (PLDAccountant(), RDPAccountant()):
-        cost = accountant.epsilon([Charge(event)], 1e-5)
-        assert cost == pytest.approx(accountant.epsilon([Charge(Geometric(1.0))], 1e-5 - event.exposure), rel=1e-6)
+        assert accountant.epsilon([Charge(event)], 1e-5) == pytest.approx(2.0)
+        rest = Charge(Geometric(1.0))
+        alone = accountant.epsilon([rest], 1e-5 - event.exposure)
+        assert accountant.epsilon([Charge(event), rest], 1e-5) == pytest.approx(2.0 + alone)
         assert accountant.epsilon([Charge(event)], event.exposure) == math.inf
     assert covers([Charge(event)], [Charge(Names(event.scale, event.threshold + 1))])
     assert not covers([Charge(event)], [Charge(Names(event.scale, event.threshold - 1))])

@@ -22,7 +22,7 @@ from fedkge.errors import PrivacyError
 from fedkge.federation.advance import exact_size, public_size
 from fedkge.graph import Graph
 from fedkge.mechanisms import size as mechanism
-from fedkge.mechanisms.events import Charge, Geometric, PublishedGaussian, Responses, Size
+from fedkge.mechanisms.events import Charge, Geometric, PublishedGaussian, Size
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.size import SIZE_EPSILON, noisy_size, size_event
 from tests.mechanisms.test_counts import histogram, probabilities
@@ -93,12 +93,13 @@ def test_what_a_client_releases_has_that_law_too():
 
 
 @pytest.mark.parametrize("scale", [1.0, 20.0])
-def test_a_size_costs_one_randomised_response(scale):
-    size, answer, counts = ([Charge(event)] for event in (Size(scale), Responses(1 / scale), Geometric(scale)))
+def test_a_size_costs_its_epsilon_on_top_of_what_follows(scale):
+    """Noise is chosen after the size was seen: see tests/accounting/test_beforehand.py."""
+    size, counts = [Charge(Size(scale))], [Charge(Geometric(scale))]
     for accountant in (PLDAccountant(), RDPAccountant()):
-        assert accountant.epsilon(size, 1e-6) == pytest.approx(accountant.epsilon(answer, 1e-6))
-        assert accountant.epsilon(size, 1e-6) < accountant.epsilon(counts, 1e-6)
-    assert PLDAccountant().epsilon(size, 1e-12) == pytest.approx(1 / scale, rel=2e-3)
+        assert accountant.epsilon(size, 1e-6) == pytest.approx(1 / scale)
+        alone = accountant.epsilon(counts, 1e-6)
+        assert accountant.epsilon([*size, *counts], 1e-6) == pytest.approx(alone + 1 / scale)
 
 
 def test_the_probabilities_of_neighbours_differ_by_no_more_than_the_price():

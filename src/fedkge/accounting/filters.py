@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedkge.accounting.accountants import check_delta
+from fedkge.accounting.beforehand import apart
 from fedkge.accounting.failures import failure_mass
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge
@@ -69,8 +70,9 @@ class RenyiFilter:
             return UNPLANNED_ORDERS
         from fedkge.accounting.rdp import ORDERS, total_curve  # noqa: PLC0415 (heavy)
 
-        costs = dict(zip(ORDERS, total_curve(self.planned), strict=True))
-        return (max(ORDERS, key=lambda order: self.bound(order, self._delta) / costs[order]),)
+        before, rest = apart(self.planned)
+        costs = dict(zip(ORDERS, total_curve(rest), strict=True))
+        return (max(ORDERS, key=lambda order: self.bound(order, self._delta, before) / costs[order]),)
 
     @property
     def _delta(self) -> float:
@@ -83,10 +85,11 @@ class RenyiFilter:
         everything = (*charges, *following)
         if failure_mass(everything) > failure_mass(self.planned) * (1 + 1e-12):
             return False
-        total: Curve = total_curve(everything)
-        orders = self.orders
-        return any(total[ORDERS.index(order)] <= self.bound(order, self._delta / len(orders)) for order in orders)
+        before, rest = apart(everything)
+        total: Curve = total_curve(rest)
+        share = self._delta / len(self.orders)
+        return any(total[ORDERS.index(order)] <= self.bound(order, share, before) for order in self.orders)
 
-    def bound(self, order: float, delta: float) -> float:
-        """The largest divergence of this order that still proves epsilon at `delta`."""
-        return self.epsilon - math.log1p(-1 / order) + math.log(delta * order) / (order - 1)
+    def bound(self, order: float, delta: float, before: float) -> float:
+        """The largest divergence of this order that still proves epsilon at `delta`, of which some went `before`."""
+        return self.epsilon - before - math.log1p(-1 / order) + math.log(delta * order) / (order - 1)

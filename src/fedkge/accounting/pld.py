@@ -19,6 +19,7 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 
 from fedkge.accounting.accountants import check_delta, merged
+from fedkge.accounting.beforehand import apart
 from fedkge.accounting.failures import failure_mass
 from fedkge.accounting.privacy_profiles import sampled_gaussian_distribution, sampled_test_distribution
 from fedkge.errors import ConfigurationError
@@ -77,13 +78,12 @@ class PLDAccountant:
 
     def epsilon(self, charges: Sequence[Charge], delta: float) -> float:
         """What the charges cost together; infinite if one of them guarantees nothing, or its failures exceed delta."""
-        counted = _simplified(charges)
-        if not counted:
-            return 0.0
+        before, rest = apart(charges)
+        counted = _simplified(rest)
         left = check_delta(delta) - failure_mass(charges)
         if left <= 0 or _unsound(counted):
             return math.inf
-        return float(self._losses(counted).get_epsilon_for_delta(left))
+        return before + (float(self._losses(counted).get_epsilon_for_delta(left)) if counted else 0.0)
 
     def delta(self, charges: Sequence[Charge], epsilon: float) -> float:
         """The delta of the charges at this epsilon; at 0 it is the total variation between neighbours.

@@ -95,12 +95,12 @@ def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptiv
     if adaptive:
         return GuessWorth(worst, min(1.0, worst + delta * (1 - worst)), delta)
     cells = math.fsum(_pure_epsilon(each) or 0.0 for each in counted if isinstance(each.event, Geometric))
-    answers = [each.event.epsilon for each in counted if isinstance(each.event, Responses)]
+    answers = [each.event.epsilon for each in counted if type(each.event) is Responses]  # a figure is no answer
     return GuessWorth(
         worst,
         chance_right(counted),
         not_pure,
-        unasked=chance_right([each for each in counted if not isinstance(each.event, Responses)]) if answers else None,
+        unasked=chance_right([each for each in counted if type(each.event) is not Responses]) if answers else None,
         counts_agree=sureness(cells) if cells else None,
         answer=sureness(max(answers)) if answers else None,
     )

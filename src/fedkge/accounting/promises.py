@@ -9,7 +9,7 @@ from typing import Any
 
 from fedkge.accounting.accountants import ACCOUNTANTS, NEIGHBOURS, check_delta, merged
 from fedkge.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge
+from fedkge.mechanisms.events import Charge, Names
 from fedkge.registry import look_up
 
 UNIT = "triple"
@@ -95,5 +95,8 @@ def covers(most: Sequence[Charge], charges: Sequence[Charge]) -> bool:
 def _at_least(larger: Charge, charge: Charge) -> bool:
     if type(larger.event) is not type(charge.event):
         return False
+    if isinstance(larger.event, Names) and isinstance(charge.event, Names):
+        # Less noise costs more epsilon and exposes fewer names: no threshold alone says which costs more in all.
+        return larger.event.scale <= charge.event.scale and larger.event.exposure >= charge.event.exposure
     most, values = asdict(larger.event), asdict(charge.event)
     return all(values[key] <= most[key] if key in COSTLY_WHEN_LARGE else values[key] >= most[key] for key in values)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from fedkge.accounting.accountants import check_delta, merged
+from fedkge.accounting.beforehand import apart
 from fedkge.accounting.failures import failure_mass
 from fedkge.errors import ConfigurationError
 from fedkge.mechanisms.events import (
@@ -63,7 +64,9 @@ class RDPAccountant:
         left = check_delta(delta) - failure_mass(charges)
         if left <= 0:
             return math.inf, math.nan
-        return epsilon_of_curve(total_curve(charges), left)
+        before, rest = apart(charges)
+        epsilon, order = epsilon_of_curve(total_curve(rest), left)
+        return before + epsilon, order
 
 
 def epsilon_of_curve(curve: Curve, delta: float) -> tuple[float, float]:

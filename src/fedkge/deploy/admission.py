@@ -30,6 +30,7 @@ from fedkge.federation.run import RunDirectory, provenance_of
 from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
+from fedkge.graph.ordered import ordered
 from fedkge.graph.readers import parse_columns
 from fedkge.graph.restricted import restricted
 from fedkge.machine import available_cores
@@ -131,7 +132,8 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    raw = load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
+    raw = raw_graph(settings)
+    raw = raw if configuration.defence == "none" else ordered(raw)
     canonical, key = canonical_site(settings), read_key(settings.key)
     ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
     if ledger is not None:
@@ -142,6 +144,11 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
     if ledger is not None and not ledger.is_promised(settings.name):
         check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
     return Prepared(settings, configuration, raw, released, canonical, key, ledger)
+
+
+def raw_graph(settings: SiteSettings) -> Graph:
+    """The site's graph as its file has it."""
+    return load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
 
 
 def released_site(

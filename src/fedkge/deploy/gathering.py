@@ -19,7 +19,7 @@ from fedkge.accounting.accountants import merged
 from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.target_files import read_targets
 from fedkge.configuration import Configuration
-from fedkge.deploy.admission import released_site
+from fedkge.deploy.admission import raw_graph, released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -30,15 +30,13 @@ from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
 from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, provenance_of
+from fedkge.federation.run import LAST_ROUNDS, NUMBERED, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
 from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
 from fedkge.federation.transcript import Transcript
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
-from fedkge.graph.datasets import load
-from fedkge.graph.readers import parse_columns
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
@@ -81,7 +79,8 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
-    directory.create(configuration, provenance_of(trained, configuration, directory.data_key()))
+    provenance = provenance_of(trained, configuration, directory.data_key())
+    directory.create(configuration, {**provenance, NUMBERED: "by pseudonym"})
     if canaries is not None:
         write_atomically(out / CANARIES, canaries.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
@@ -100,7 +99,7 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
             raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
         directory, canonical = RunDirectory(site.run), canonical_site(site)
         if site.names_are == "threshold":
-            raw = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
+            raw = raw_graph(site)
             options, ledger = directory.read_configuration()[0], open_account(directory.path)
             if ledger is None:
                 raise RunError(

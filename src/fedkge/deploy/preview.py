@@ -78,10 +78,10 @@ class Preview:
         }
 
     def _pseudonyms(self, names: int) -> str:
-        for charge in self.paid:
-            if isinstance(charge.event, Names):
-                least = f"names that at least {charge.event.threshold:g} triples mention, with noise"
-                return f"pseudonyms of {least} (about {names - self.staying[0]:,} of {names:,} entities)"
+        """Under a threshold without any number: here it would follow from the exact graph, and others read this."""
+        if any(isinstance(charge.event, Names) for charge in self.paid):
+            share = self.configuration.names_share * (self.configuration.epsilon or 0.0)
+            return f"pseudonyms of entities that many triples mention, by a noisy count (epsilon {share:g})"
         return f"{names:,} pseudonyms of entities"
 
     @property
@@ -92,7 +92,10 @@ class Preview:
         if self.configuration.names == "listed":
             return "from a list: they tell nothing about triples, if the list was made without looking at them"
         if self.configuration.names == "threshold":
-            return f"by a threshold, paid for: about {self.staying[1]:,} triples stay out of everything; {alone}"
+            least = next(charge.event.threshold for charge in self.paid if isinstance(charge.event, Names))
+            names, triples = self.staying
+            home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
+            return f"by a threshold of {least:g} mentions with noise, paid for: {home} of everything; {alone}"
         return f"from triples: {alone}, and such triples are NOT protected"
 
     @property

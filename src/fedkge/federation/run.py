@@ -60,6 +60,8 @@ CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetens
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
 LAST_ROUNDS = "last_rounds"
 """The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
+NUMBERED = "numbered"
+"""Of a gathered run: how its sites numbered their names, which is in no other order."""
 AT_THE_SITES = "at the sites"
 """In place of the digest of the data, in the run of a federation's server."""
 

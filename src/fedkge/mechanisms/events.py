@@ -94,6 +94,13 @@ class Responses(_Numbers):
 
 
 @dataclass(frozen=True)
+class Figure(Responses):
+    """A figure about held-out triples: any release without a delta costs at most one randomised response
+    (docs/proofs/metrics.md). It is no answer about a triple.
+    """
+
+
+@dataclass(frozen=True)
 class SampledGaussian(_Numbers):
     """A Gaussian release over a Poisson sample at `rate`: one step of DPSGD (docs/proofs/dense.md)."""
 
@@ -171,6 +178,7 @@ Event: TypeAlias = (
     | Size
     | Names
     | Responses
+    | Figure
     | SampledGaussian
     | SampledPair
     | SampledTest
@@ -183,6 +191,7 @@ EVENTS: dict[str, type[Any]] = {
     "size": Size,
     "names": Names,
     "responses": Responses,
+    "figure": Figure,
     "sampled-gaussian": SampledGaussian,
     "sampled-pair": SampledPair,
     "sampled-test": SampledTest,

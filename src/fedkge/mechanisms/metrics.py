@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.counts import two_sided
-from fedkge.mechanisms.events import Responses
+from fedkge.mechanisms.events import Figure
 from fedkge.mechanisms.noise import NoiseSource
 
 GRID = 2**16
@@ -48,7 +48,7 @@ class NoisyMean:
         number = len(shares) + int(two_sided(1, 1 / ((1 - SUM_PART) * epsilon), source)[0])
         return cls(total, number, float(epsilon))
 
-    def event(self) -> Responses:
+    def event(self) -> Figure:
         """What the release costs, once: no epsilon-private release costs more than one randomised response."""
         return cost_of(self.epsilon)
 
@@ -73,10 +73,10 @@ def shares_of(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(np.clip(values, 0.0, 1.0) * GRID).astype(np.int64)
 
 
-def cost_of(epsilon: float) -> Responses:
+def cost_of(epsilon: float) -> Figure:
     """The event of a release that is epsilon-differentially private without any delta.
 
     >>> cost_of(0.5).epsilon
     0.5
     """
-    return Responses(epsilon)
+    return Figure(epsilon)

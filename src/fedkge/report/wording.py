@@ -62,8 +62,8 @@ NAMES = {
         "public too."
     ),
     "listed": (
-        "Names: entity names come from a list that was made without looking at triples; who aligns the vocabularies "
-        "learns the list. Relation names are public too."
+        "Names: the data's owner says that entity names come from a list that was made without looking at triples, "
+        "which fedkge cannot check. Who aligns the vocabularies learns the list. Relation names are public too."
     ),
     "threshold": (
         "Relation names are public. (Entity names are covered: those that enough triples mention were released with "

@@ -1,0 +1,32 @@
+"""What is released before noise is chosen adds up plainly: the noise of all that follows depends on it.
+
+Losses may be composed where the parameters of each release are fixed beforehand. Those of a defence (rate, steps,
+noise, shares, delta) follow from the noisy size and from how many names were released. Both releases have a bounded
+loss, and given any outcome the rest keeps what is left of epsilon; so the bounds add up, however the rest was chosen.
+Proof: docs/proofs/composition.md, "What is released before noise is chosen".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fedkge.accounting.accountants import merged
+from fedkge.mechanisms.events import Charge, Names, Size
+
+
+def apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
+    """The epsilon of sizes and names, and the other charges. (What names take of delta is a failure's.)
+
+    >>> apart([Charge(Size(20)), Charge(Names(scale=1, threshold=14))])
+    (2.05, ())
+    """
+    pure, rest = [], []
+    for charge in merged(charges):
+        if isinstance(charge.event, Size):
+            pure.append(charge.steps / charge.event.scale)
+        elif isinstance(charge.event, Names):
+            pure.append(2 * charge.steps / charge.event.scale)
+        else:
+            rest.append(charge)
+    return math.fsum(pure), tuple(rest)
