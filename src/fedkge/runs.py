@@ -123,6 +123,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     """A finished run, ready to evaluate, predict and export."""
     directory = RunDirectory(Path(path))
     configuration, graphs, _ = _reopen(directory, data)
+    graphs = _with_kept_names(directory, configuration, graphs)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
@@ -208,7 +209,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
     given = shards_of(configuration.data if data is None else data, configuration).graphs
     graphs, canaries = insert_canaries(given, configuration, directory.path)
     check_same_data(directory, provenance, graphs)
-    return configuration, _with_kept_names(directory, configuration, graphs), canaries
+    return configuration, graphs, canaries
 
 
 def _with_kept_names(
