@@ -114,6 +114,19 @@ def test_a_site_that_begins_anew_is_told_too(rolled_back: Layout) -> None:
     assert (run_of(rolled_back) / "ledger.jsonl").read_bytes() == b""
 
 
+def test_a_site_that_begins_anew_before_its_first_upload_is_told_too(layout: Layout) -> None:
+    """Its size has left with the greeting: a second one would be a second release about the same triples."""
+    ended_after(layout, 0)
+    size = Ledger.read(run_of(layout) / "ledger.jsonl").once(SITE)["size"]
+    assert size.charges
+    shutil.rmtree(run_of(layout))
+    with another_machine(), InOneProcess(layout) as federation:
+        federation.run()
+    assert f"{SITE} does not take part: PrivacyError" in notes(layout.settings.run)
+    assert "begun anew" in notes(run_of(layout))
+    assert (run_of(layout) / "ledger.jsonl").read_bytes() == b""
+
+
 def invitation(layout: Layout, **changes: object) -> Invite:
     configuration = layout.settings.configuration
     return replace(Invite(fedkge.__version__, layout.settings.name, proposal(configuration)), **changes)
