@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fedkge.accounting.ledger_lines import run_of
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
@@ -81,6 +83,7 @@ def start(
     directory = RunDirectory(Path(out)) if out is not None else None
     if directory:
         check_free(directory.path, overwrite)
+        _check_account(directory)
     graphs = tuple(shards if shards is not None else shards_of(configuration.data, configuration).graphs)
     if len(graphs) != configuration.clients:
         configuration = configuration.model_copy(update={"clients": len(graphs)})
@@ -177,6 +180,21 @@ def check_free(path: Path, overwrite: bool) -> None:
             f"{path}: a run exists here; continue it with `fedkge resume {path}`, "
             "choose another --out, or say --overwrite"
         )
+
+
+def _check_account(directory: RunDirectory) -> None:
+    """Refuse to overwrite a run whose ledger lacks lines: its states, which show that, would be removed for good.
+
+    A damaged state shows nothing, and keeps nobody from beginning again.
+    """
+    if not directory.exists() or not (any(directory.checkpoints.glob("*")) or directory.model.exists()):
+        return
+    run = directory.read_configuration()[1].get("run", "")
+    earlier = (run_of(path.read_bytes(), str(path)) for path in directory.earlier_ledgers())
+    if not directory.ledger.exists() and run and run in earlier:
+        return  # an earlier --overwrite was broken off after it had put the ledger aside
+    with suppress(RunError):
+        open_account(directory.path)
 
 
 def shards_of(data: Data, configuration: Configuration) -> Shards:

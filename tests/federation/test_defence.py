@@ -23,6 +23,7 @@ from fedkge.federation.run import RunDirectory
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
 from tests.federation.conftest import SHORT
+from tests.machines import another_machine
 
 NOISY = {"defence": "noisy-steps", "noise": 3.0, "noise_seed": 1, "evaluate_every": 0}
 
@@ -313,6 +314,26 @@ def test_overwriting_a_run_does_not_forget_what_it_spent(shards, tmp_path):
     kept = [Ledger.read(path) for path in RunDirectory(tmp_path).earlier_ledgers()]
     assert [len(ledger.by_round("client-0")) for ledger in kept] == [3, 2]
     assert kept[0].charges("client-1") == first.ledger.charges("client-1")
+
+
+@pytest.mark.parametrize("kept", [0, 5])
+def test_a_run_whose_ledger_lacks_lines_is_not_overwritten(shards, tmp_path, kept):
+    """Its states show what is missing; removed, they would show nothing, and less would count as spent."""
+    start(defended(), shards.graphs, tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+    with another_machine(), pytest.raises(PrivacyError, match="lines are missing"):
+        start(defended(), shards.graphs, tmp_path, overwrite=True)
+    assert (tmp_path / "model.safetensors").exists()
+
+
+def test_a_damaged_state_and_a_broken_off_removal_keep_nobody_from_overwriting(shards, tmp_path):
+    start(defended(), shards.graphs, tmp_path)
+    (tmp_path / "checkpoints" / "client-0.safetensors").write_bytes(b"damaged")
+    start(defended(), shards.graphs, tmp_path, overwrite=True)
+    (tmp_path / "ledger.jsonl").rename(tmp_path / "ledger-002.jsonl")
+    start(defended(), shards.graphs, tmp_path, overwrite=True)
+    assert len(RunDirectory(tmp_path).earlier_ledgers()) == 2
 
 
 def test_an_impossible_plan_neither_begins_a_run_nor_removes_one(shards, tmp_path):

@@ -391,7 +391,9 @@ class Ledger:
             with self._file.open("rb") as file:
                 os.fsync(file.fileno())
         except OSError as error:
-            raise PrivacyError(f"{self._name}: could not be synced ({error.strerror or error}); mend the disk") from error
+            raise PrivacyError(
+                f"{self._name}: could not be synced ({error.strerror or error}); mend the disk"
+            ) from error
 
     def _read(self, content: bytes) -> int:
         """Take in every whole line, and a torn one as what it may have cost; how many bytes were whole."""
@@ -417,6 +419,8 @@ class Ledger:
         elif kind == "once":
             promise = Promise.of_record(record["promise"])
             account = self._accounts.setdefault(promise.client, ClientEntries(promise, provisional=True))
+            if record["what"] in account.once:
+                raise ValueError(f"the {record['what']} of {promise.client} stands in an earlier line")
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
             account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":

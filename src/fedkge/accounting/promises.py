@@ -95,5 +95,7 @@ def covers(most: Sequence[Charge], charges: Sequence[Charge]) -> bool:
 def _at_least(larger: Charge, charge: Charge) -> bool:
     if type(larger.event) is not type(charge.event):
         return False
+    if getattr(larger.event, "exposure", 0.0) < getattr(charge.event, "exposure", 0.0):
+        return False  # more noise costs less epsilon, and more of delta
     most, values = asdict(larger.event), asdict(charge.event)
     return all(values[key] <= most[key] if key in COSTLY_WHEN_LARGE else values[key] >= most[key] for key in values)

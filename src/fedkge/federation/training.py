@@ -96,8 +96,8 @@ class Federation:
                 ledger = continue_account(self._directory)
         if strangers := sorted(set(ledger.clients) - set(names)):
             raise PrivacyError(
-                f"{ledger.path}: expected the budgets of {', '.join(names)}, got one of {', '.join(strangers)}: this is "
-                "the run of a site in a federation, which `fedkge client` continues; nothing was released"
+                f"{ledger.path}: expected the budgets of {', '.join(names)}, got one of {', '.join(strangers)}: this "
+                "is the run of a site in a federation, which `fedkge client` continues; nothing was released"
             )
         if draft is not None:
             self._names.adopt(draft.names)
