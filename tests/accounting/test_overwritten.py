@@ -99,6 +99,12 @@ def test_a_client_that_only_the_overwritten_run_had_is_listed_too(tmp_path):
         assert record(named)["together"] == {"a": cost(20), "b": cost(510)}
 
 
+def test_an_overwritten_run_that_ended_at_its_first_line_is_passed_over(tmp_path):
+    write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)})
+    (tmp_path / "ledger-001.jsonl").write_bytes(b'{"kind": "once", "wh')
+    assert record(tmp_path)["together"] == {"a": cost(10)}
+
+
 def test_the_costliest_is_sought_with_all_that_it_is_composed_with(tmp_path):
     many, noisy = SampledGaussian(0.3, 8), SampledGaussian(0.001, 0.7)
     now = write(tmp_path / "now.jsonl", {"a": ("aa", (Charge(many, 900),))})

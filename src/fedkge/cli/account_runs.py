@@ -103,11 +103,12 @@ def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
 
 def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
     """The runs, and the ledgers of runs that were overwritten in their directories."""
+    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
 
     found: list[Path] = []
     for path in paths:
-        earlier = RunDirectory(_folder(path)).earlier_ledgers()
+        earlier = [one for one in RunDirectory(_folder(path)).earlier_ledgers() if Ledger.read(one).clients]
         if earlier:
             say(f"{path}: counting {len(earlier)} overwritten run{'s' if len(earlier) > 1 else ''} too")
         found += [path, *earlier]
