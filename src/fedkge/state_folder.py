@@ -25,6 +25,6 @@ def state_folder() -> Path:
         return user_state_path("fedkge", appauthor=False)
     except RuntimeError as error:  # a container's user may have no home
         raise ConfigurationError(
-            f"{VARIABLE}: expected a lasting folder for keys and witnesses, and this user has no home; set {VARIABLE} to "
-            "one that outlives the container"
+            f"{VARIABLE}: expected a lasting folder for keys and witnesses, and this user has no home; set "
+            f"{VARIABLE} to one that outlives the container"
         ) from error

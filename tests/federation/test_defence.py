@@ -14,12 +14,13 @@ from rich.console import Console
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import check_defence, defence_of
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.observer import Observer
 from fedkge.federation.run import RunDirectory
+from fedkge.federation.state_file import StateFile
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
 from tests.federation.conftest import SHORT
@@ -314,6 +315,21 @@ def test_overwriting_a_run_does_not_forget_what_it_spent(shards, tmp_path):
     kept = [Ledger.read(path) for path in RunDirectory(tmp_path).earlier_ledgers()]
     assert [len(ledger.by_round("client-0")) for ledger in kept] == [3, 2]
     assert kept[0].charges("client-1") == first.ledger.charges("client-1")
+
+
+def test_states_are_mended_while_nobody_else_can_train(shards, tmp_path, monkeypatch):
+    """Another process would take away the state that a running one has written and not put in its place yet."""
+    genuine, alone = StateFile.load, []
+
+    def load(file):
+        with pytest.raises(RunError, match="another process is training"), RunDirectory(tmp_path).locked():
+            pass
+        alone.append(file.path)
+        return genuine(file)
+
+    monkeypatch.setattr(StateFile, "load", load)
+    start(defended(), shards.graphs, tmp_path)
+    assert len(alone) == len(shards)
 
 
 @pytest.mark.parametrize("kept", [0, 5])

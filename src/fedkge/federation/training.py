@@ -62,11 +62,13 @@ class Federation:
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
         self._names = NameFiles(directory.path / FOLDER if directory else None)
-        self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
-        self._shards = released_shards(shards, configuration, self._ledger, self._names)
-        trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self.clients = self._make_clients(trained, max(1, cores // len(trained)))
+        # Opening mends what a crash has left, ledger and states: nobody may be writing meanwhile.
+        with directory.locked() if directory and configuration.defence != "none" else nullcontext():
+            self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
+            self._shards = released_shards(shards, configuration, self._ledger, self._names)
+            trained = _trained_shards(self._shards, configuration)
+            self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
         allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
         engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
@@ -89,11 +91,7 @@ class Federation:
         """
         if self.configuration.defence == "none":
             return None
-        if self._directory is None:
-            ledger = Ledger.in_memory()
-        else:
-            with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
-                ledger = continue_account(self._directory)
+        ledger = Ledger.in_memory() if self._directory is None else continue_account(self._directory)
         if strangers := sorted(set(ledger.clients) - set(names)):
             raise PrivacyError(
                 f"{ledger.path}: expected the budgets of {', '.join(names)}, got one of {', '.join(strangers)}: this "
