@@ -19,7 +19,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.evaluation.ranking import rank
 from fedkge.federation.account import continue_account
-from fedkge.federation.run import Run, RunDirectory
+from fedkge.federation.run import SITES, Run, RunDirectory
 from fedkge.graph import Graph, no_triples
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.metrics import NoisyMean, cost_of, shares_of
@@ -65,6 +65,11 @@ def _ledger_of(run: Run, directory: RunDirectory) -> Ledger:
         raise PrivacyError(
             f"{directory.path}: this run has no defence, so no budget can pay for a figure; exact figures are in the "
             "owner's copy"
+        )
+    if (directory.path / SITES).exists():
+        raise PrivacyError(
+            f"{directory.path}: a gathered run has copies of the sites' ledgers, and a site's own would not know of "
+            "the figure: release it at each site, on the site's run directory"
         )
     if run.configuration.strategy == "pooled":
         raise PrivacyError(

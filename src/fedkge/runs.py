@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fedkge.accounting.ledger_lines import run_of
 from fedkge.attacks.canaries import insert_canaries, keep_canaries
 from fedkge.attacks.inline import check_inline, disguise_of
 from fedkge.attacks.targets import Targets
@@ -83,6 +85,7 @@ def start(
     directory = RunDirectory(Path(out)) if out is not None else None
     if directory:
         check_free(directory.path, overwrite)
+        _check_account(directory)
     given = shards if shards is not None else shards_of(configuration.data, configuration).graphs
     graphs = _in_public_order(given, configuration)
     if len(graphs) != configuration.clients:
@@ -126,6 +129,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
     """A finished run, ready to evaluate, predict and export."""
     directory = RunDirectory(Path(path))
     configuration, graphs, _ = _reopen(directory, data)
+    graphs = _with_kept_names(directory, configuration, graphs)
     tensors, _ = directory.read_model()
     entities, relations = directory.read_vocabularies()
     check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
@@ -181,6 +185,21 @@ def check_free(path: Path, overwrite: bool) -> None:
         )
 
 
+def _check_account(directory: RunDirectory) -> None:
+    """Refuse to overwrite a run whose ledger lacks lines: its states, which show that, would be removed for good.
+
+    A damaged state shows nothing, and keeps nobody from beginning again.
+    """
+    if not directory.exists() or not (any(directory.checkpoints.glob("*")) or directory.model.exists()):
+        return
+    run = directory.read_configuration()[1].get("run", "")
+    earlier = (run_of(path.read_bytes(), str(path)) for path in directory.earlier_ledgers())
+    if not directory.ledger.exists() and run and run in earlier:
+        return  # an earlier --overwrite was broken off after it had put the ledger aside
+    with suppress(RunError):
+        open_account(directory.path)
+
+
 def shards_of(data: Data, configuration: Configuration) -> Shards:
     """The clients' graphs: given, read from a folder that `fedkge data split` wrote, or split from a graph."""
     if isinstance(data, Shards):
@@ -218,7 +237,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
         given = _in_public_order(given, configuration)
     graphs, canaries = insert_canaries(given, configuration, directory.path)
     check_same_data(directory, provenance, graphs)
-    return configuration, _with_kept_names(directory, configuration, graphs), canaries
+    return configuration, graphs, canaries
 
 
 def _with_kept_names(

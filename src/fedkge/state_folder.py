@@ -7,6 +7,8 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from fedkge.errors import ConfigurationError
+
 VARIABLE = "FEDKGE_STATE"
 
 
@@ -17,4 +19,12 @@ def state_folder() -> Path:
     True
     """
     chosen = os.environ.get(VARIABLE)
-    return Path(chosen) if chosen else user_state_path("fedkge", appauthor=False)
+    if chosen:
+        return Path(chosen)
+    try:
+        return user_state_path("fedkge", appauthor=False)
+    except RuntimeError as error:  # a container's user may have no home
+        raise ConfigurationError(
+            f"{VARIABLE}: expected a lasting folder for keys and witnesses, and this user has no home; set "
+            f"{VARIABLE} to one that outlives the container"
+        ) from error

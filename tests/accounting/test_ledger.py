@@ -9,6 +9,7 @@ import pytest
 
 from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.ledger import FILTERED, Entry, Ledger
+from fedkge.accounting.ledger_lines import sealed
 from fedkge.accounting.promises import Promise
 from fedkge.errors import PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
@@ -336,3 +337,15 @@ def test_promises_say_what_is_wrong():
     with pytest.raises(Exception, match="above 0"):
         promise(epsilon=0)
     assert promise(largest_round=[*ROUND, *ROUND]).largest_round == merged([*ROUND, *ROUND])
+
+
+def test_a_second_line_for_what_is_released_once_is_refused(tmp_path):
+    """The later one would take the place of the earlier, and its charge with it."""
+    ledger = Ledger.open(tmp_path / "ledger.jsonl")
+    ledger.pay_once(promise(), "size", ROUND, 7)
+    line = {"kind": "once", "what": "size", "charges": [], "value": 8, "promise": promise().record()}
+    content, _ = sealed(line, ledger._chain._checksum)
+    with (tmp_path / "ledger.jsonl").open("ab") as file:
+        file.write(content)
+    with pytest.raises(PrivacyError, match="the size of client-0 stands in an earlier line"):
+        Ledger.read(tmp_path / "ledger.jsonl")

@@ -96,7 +96,14 @@ def test_a_bare_ledger_that_does_not_name_its_data_passes_on_no_trust(tmp_path, 
 def test_a_client_that_only_the_overwritten_run_had_is_listed_too(tmp_path):
     write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)})
     write(tmp_path / "ledger-001.jsonl", {"a": ("aa", 10), "b": ("bb", 500)})
-    assert record(tmp_path)["together"] == {"a": cost(20), "b": cost(510)}
+    for named in (tmp_path, tmp_path / "ledger.jsonl"):
+        assert record(named)["together"] == {"a": cost(20), "b": cost(510)}
+
+
+def test_an_overwritten_run_that_ended_at_its_first_line_is_passed_over(tmp_path):
+    write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)})
+    (tmp_path / "ledger-001.jsonl").write_bytes(b'{"kind": "once", "wh')
+    assert record(tmp_path)["together"] == {"a": cost(10)}
 
 
 def test_the_costliest_is_sought_with_all_that_it_is_composed_with(tmp_path):

@@ -164,6 +164,37 @@ def test_the_head_is_on_the_disk_before_the_ledger_returns(path, monkeypatch):
     assert synced == [".jsonl", ".heads"]
 
 
+def test_a_run_that_goes_on_while_it_is_read_is_not_suspected(path, monkeypatch):
+    """However many lines it writes while they are parsed: the witness was asked before."""
+    writing, genuine = Ledger.open(path), Ledger._read
+
+    def slow(ledger, content):
+        spend(writing, len(writing.by_round("client-0")) + 1)
+        return genuine(ledger, content)
+
+    monkeypatch.setattr(Ledger, "_read", slow)
+    for run in ("", writing._chain.run):
+        assert Ledger.read(path, run).clients == ("client-0",)
+
+
+def test_what_a_killed_process_has_not_synced_is_synced_before_it_is_believed(path, monkeypatch):
+    """Killed between a write and its sync, a line is in the file and not on the disk: a later process pays nothing for
+    it, so a power cut would forget what it paid for, and the witness would be ahead of the ledger.
+    """
+    synced, genuine = [], os.fsync
+
+    def sync(descriptor):
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).suffix)
+        genuine(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    Ledger.read(path)
+    assert synced == [".jsonl"], "what is read may be told: a released size, a figure"
+    synced.clear()
+    Ledger.open(path)
+    assert synced == [".jsonl", ".heads"]
+
+
 @pytest.mark.parametrize("torn", [b"7 ab", b"7", b"\0\0\0\0", b"7 " + b"0" * 63])
 def test_a_torn_head_is_passed_over_and_the_next_is_whole(path, torn):
     run = Ledger.read(path)._chain.run

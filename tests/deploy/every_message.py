@@ -39,6 +39,7 @@ MESSAGES: list[Any] = [
     Invite("0.1.0", "study", {"rounds": 3, "learning-rate": 0.5, "model": "transe", "row-clip": None}, "float16"),
     Invite("0.1.0", "study", {}, "float32", "0123456789abcdef" * 2, 12),
     Accept("0.1.0", "ab", False),
+    Accept("0.1.0", "ab", True, "fedcba9876543210" * 2, 3),
     Align(("a", "b"), "a", ("b",), b"points", b"tag"),
     Aligned("a", ("b",), b"points", b"tag", "00"),
     Hello(),

@@ -18,8 +18,9 @@ from fedkge.configuration import parse
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import RunError
+from fedkge.errors import PrivacyError, RunError
 from fedkge.federation.run import Run
+from fedkge.paid_metrics import release_metrics
 from fedkge.runs import open_run
 from tests.deploy.small import DEFENDED, RECOMMENDED, InOneProcess, deployed, shards, small_layout
 
@@ -75,6 +76,14 @@ def test_everybody_s_promise_and_every_charge_are_there(everything: tuple[Layout
         assert run.ledger.promises[name].epsilon == 8.0
         assert [entry.round for entry in run.ledger.by_round(name)] == [1, 2, 3]
         assert all(entry.released for entry in run.ledger.by_round(name))
+
+
+def test_no_figure_is_charged_to_copies_of_the_sites_ledgers(tmp_path: Path) -> None:
+    layout, run = gathered(tmp_path, owners=1, defence=RECOMMENDED)
+    assert run.directory is not None
+    with pytest.raises(PrivacyError, match="release it at each site"):
+        release_metrics(run.directory, 1.0)
+    assert release_metrics(read_site(layout.sites["client-0"]).run, 1.0)
 
 
 def test_a_folder_in_use_is_not_written_to(everything: tuple[Layout, Run]) -> None:

@@ -19,6 +19,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.errors import PolicyError, PrivacyError, RunError
 from fedkge.federation.messages import Accept, Fit, Greeting, Hello, Invite, Upload
 from fedkge.federation.server import RoundReport, Server
+from fedkge.runs import resume
 from tests.deploy.small import DEFENDED, InOneProcess, deployed, embedded, notes, small_layout, spent_rounds
 from tests.machines import another_machine
 
@@ -113,6 +114,19 @@ def test_a_site_that_begins_anew_is_told_too(rolled_back: Layout) -> None:
     assert (run_of(rolled_back) / "ledger.jsonl").read_bytes() == b""
 
 
+def test_a_site_that_begins_anew_before_its_first_upload_is_told_too(layout: Layout) -> None:
+    """Its size has left with the greeting: a second one would be a second release about the same triples."""
+    ended_after(layout, 0)
+    size = Ledger.read(run_of(layout) / "ledger.jsonl").once(SITE)["size"]
+    assert size.charges
+    shutil.rmtree(run_of(layout))
+    with another_machine(), InOneProcess(layout) as federation:
+        federation.run()
+    assert f"{SITE} does not take part: PrivacyError" in notes(layout.settings.run)
+    assert "begun anew" in notes(run_of(layout))
+    assert (run_of(layout) / "ledger.jsonl").read_bytes() == b""
+
+
 def invitation(layout: Layout, **changes: object) -> Invite:
     configuration = layout.settings.configuration
     return replace(Invite(fedkge.__version__, layout.settings.name, proposal(configuration)), **changes)
@@ -151,6 +165,33 @@ def test_a_site_without_a_defence_tells_nothing(tmp_path: Path) -> None:
     with InOneProcess(layout) as federation:
         federation.run()
     assert not (layout.settings.run / "checkpoints" / "ledgers.json").exists()
+
+
+@pytest.mark.parametrize("rounds", [2, 4], ids=["broken off", "finished"])
+def test_a_sites_run_is_continued_by_its_federation_alone(layout: Layout, rounds: int) -> None:
+    """`resume` would call the site client-0, and promise and spend a second budget on the same triples."""
+    if rounds < 4:
+        ended_after(layout, rounds)
+    else:
+        with InOneProcess(layout) as federation:
+            federation.run()
+    before = (run_of(layout) / "ledger.jsonl").read_bytes()
+    with pytest.raises(PrivacyError, match="got one of client-1: this is the run of a site"):
+        resume(run_of(layout))
+    assert (run_of(layout) / "ledger.jsonl").read_bytes() == before
+
+
+def test_a_site_whose_first_line_was_torn_goes_on(layout: Layout) -> None:
+    """Nobody was told that the line was written, so nothing was released for it."""
+    ended_after(layout, 0)
+    path = run_of(layout) / "ledger.jsonl"
+    shutil.rmtree(run_of(layout) / "checkpoints")
+    (layout.settings.run / "checkpoints" / "ledgers.json").unlink(missing_ok=True)
+    path.write_bytes(path.read_bytes()[:40])
+    with another_machine():
+        with InOneProcess(layout) as federation:
+            federation.run()
+        assert spent_rounds(run_of(layout), SITE)[-4:] == [1, 2, 3, 4]
 
 
 def upload(mark: str, releases: int) -> Upload:

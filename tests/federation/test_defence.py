@@ -14,15 +14,17 @@ from rich.console import Console
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import check_defence, defence_of
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.observer import Observer
 from fedkge.federation.run import RunDirectory
+from fedkge.federation.state_file import StateFile
 from fedkge.federation.training import Federation
 from fedkge.runs import resume, start
 from tests.federation.conftest import SHORT
+from tests.machines import another_machine
 
 NOISY = {"defence": "noisy-steps", "noise": 3.0, "noise_seed": 1, "evaluate_every": 0}
 
@@ -313,6 +315,41 @@ def test_overwriting_a_run_does_not_forget_what_it_spent(shards, tmp_path):
     kept = [Ledger.read(path) for path in RunDirectory(tmp_path).earlier_ledgers()]
     assert [len(ledger.by_round("client-0")) for ledger in kept] == [3, 2]
     assert kept[0].charges("client-1") == first.ledger.charges("client-1")
+
+
+def test_states_are_mended_while_nobody_else_can_train(shards, tmp_path, monkeypatch):
+    """Another process would take away the state that a running one has written and not put in its place yet."""
+    genuine, alone = StateFile.load, []
+
+    def load(file):
+        with pytest.raises(RunError, match="another process is training"), RunDirectory(tmp_path).locked():
+            pass
+        alone.append(file.path)
+        return genuine(file)
+
+    monkeypatch.setattr(StateFile, "load", load)
+    start(defended(), shards.graphs, tmp_path)
+    assert len(alone) == len(shards)
+
+
+@pytest.mark.parametrize("kept", [0, 5])
+def test_a_run_whose_ledger_lacks_lines_is_not_overwritten(shards, tmp_path, kept):
+    """Its states show what is missing; removed, they would show nothing, and less would count as spent."""
+    start(defended(), shards.graphs, tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+    with another_machine(), pytest.raises(PrivacyError, match="lines are missing"):
+        start(defended(), shards.graphs, tmp_path, overwrite=True)
+    assert (tmp_path / "model.safetensors").exists()
+
+
+def test_a_damaged_state_and_a_broken_off_removal_keep_nobody_from_overwriting(shards, tmp_path):
+    start(defended(), shards.graphs, tmp_path)
+    (tmp_path / "checkpoints" / "client-0.safetensors").write_bytes(b"damaged")
+    start(defended(), shards.graphs, tmp_path, overwrite=True)
+    (tmp_path / "ledger.jsonl").rename(tmp_path / "ledger-002.jsonl")
+    start(defended(), shards.graphs, tmp_path, overwrite=True)
+    assert len(RunDirectory(tmp_path).earlier_ledgers()) == 2
 
 
 def test_an_impossible_plan_neither_begins_a_run_nor_removes_one(shards, tmp_path):

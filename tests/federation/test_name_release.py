@@ -90,6 +90,20 @@ def test_a_run_trains_resumes_and_opens_with_the_same_names(tmp_path):
             assert b"secret" not in path.read_bytes(), path
 
 
+def test_a_run_whose_first_line_was_torn_is_resumed(tmp_path, monkeypatch):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "adopt", kill)
+        with pytest.raises(KeyboardInterrupt):
+            start(configuration(noise_seed=None), shards().graphs, tmp_path / "run")
+    (tmp_path / "run" / "ledger.jsonl").write_bytes(b'{"kind": "once", "what": "si')
+    run = resume(tmp_path / "run", data=shards())
+    assert all(15.5 < value <= 16.0 for value in run.epsilon().values())
+    assert not any("secret" in name for name in run.entities)
+
+
 def test_the_ledger_names_no_name_and_no_fingerprint_that_could_be_tried():
     fingerprints = set()
     for _ in range(3):

@@ -117,6 +117,9 @@ def test_names_cost_two_counts_on_top_of_what_follows_and_a_part_of_delta():
         assert accountant.epsilon([Charge(event)], event.exposure) == math.inf
     assert covers([Charge(event)], [Charge(Names(event.scale, event.threshold + 1))])
     assert not covers([Charge(event)], [Charge(Names(event.scale, event.threshold - 1))])
+    wider = Names(2 * event.scale, event.threshold)
+    assert wider.exposure > event.exposure
+    assert not covers([Charge(event)], [Charge(wider)]), "less epsilon, and more of delta"
     assert Charge.of_record(Charge(event).record()) == Charge(event)
 
 

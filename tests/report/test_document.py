@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import tomlkit
 
 from fedkge.accounting.posterior import guess_worth
 from fedkge.configuration import parse
@@ -188,3 +189,14 @@ def test_a_ledger_without_a_promise_is_an_error_and_no_traceback(bare: Path, tmp
         PrivacyError, match=r"expected a promise for each client, got none|knows nothing: lines are missing"
     ):
         gather(tmp_path / "torn")
+
+
+def test_what_was_noticed_in_a_private_file_is_the_owners(bare: Path, tmp_path: Path) -> None:
+    shutil.copytree(bare, tmp_path / "run")
+    config = tomlkit.parse((tmp_path / "run" / "config.toml").read_text(encoding="utf-8"))
+    config["provenance"]["notice"] = "3 triples with a literal object were skipped"  # type: ignore[index]
+    for data, told in (("private.nt", ""), ("demo", "3 triples with a literal object were skipped")):
+        config["data"] = data
+        (tmp_path / "run" / "config.toml").write_text(tomlkit.dumps(config), encoding="utf-8")
+        assert gather(tmp_path / "run", "for-owner").method.notice == "3 triples with a literal object were skipped"
+        assert gather(tmp_path / "run").method.notice == told

@@ -26,7 +26,7 @@ from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.extras import Extra
 from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
-from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines
+from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines, run_of
 from fedkge.accounting.promises import Promise, covers
 from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.errors import PrivacyError
@@ -82,9 +82,8 @@ class Ledger:
         if not ledger._file.exists():
             make_folder(ledger._file.parent)
             write_atomically(ledger._file, b"")
-        content = ledger._file.read_bytes()
-        whole = ledger._read(content)
-        ledger.notice = ledger._chain.check(ledger._name)
+        content, whole = ledger._take_in()
+        ledger._sync()
         if whole < len(content):
             line, record, checksum = ledger._chain.next_line(_torn(len(content) - whole))
             write_atomically(ledger._file, content[:whole], line)
@@ -100,19 +99,12 @@ class Ledger:
         Whoever reads the ledger of a run directory uses `fedkge.federation.account.open_account`, which also looks at
         the clients' states.
         """
-        for last in (False, True):  # a run that goes on meanwhile may have written, and witnessed, one more line
-            ledger = cls(Path(path), run, Witness(witness_folder()))
-            if not ledger._file.is_file():
-                raise PrivacyError(
-                    f"{path}: expected a privacy ledger, found no such file; was the run trained privately?"
-                )
-            ledger._read(ledger._file.read_bytes())
-            try:
-                ledger.notice = ledger._chain.check(ledger._name)
-                break
-            except PrivacyError:
-                if last:
-                    raise
+        ledger = cls(Path(path), run, Witness(witness_folder()))
+        if not ledger._file.is_file():
+            raise PrivacyError(f"{path}: expected a privacy ledger, found no such file; was the run trained privately?")
+        ledger._take_in()
+        with suppress(PrivacyError):  # on a read-only disk there is nothing to sync
+            ledger._sync()
         ledger._failed = True
         return ledger
 
@@ -380,6 +372,29 @@ class Ledger:
                 "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
             )
 
+    def _take_in(self) -> tuple[bytes, int]:
+        """Read the file and check it against the witness; its content, and how many bytes of it are whole lines.
+
+        The witness is asked before the lines are read. A run that goes on meanwhile writes a line before it shows it
+        to the witness, so what the witness saw is always among the lines that are read afterwards.
+        """
+        self._chain.run = self._chain.run or run_of(self._file.read_bytes(), self._name)
+        seen = self._chain.recall()
+        content = self._file.read_bytes()
+        whole = self._read(content)
+        self.notice = self._chain.check(self._name, seen)
+        return content, whole
+
+    def _sync(self) -> None:
+        """Put on the disk what a process that was killed has written and not synced: it is about to be believed."""
+        try:
+            with self._file.open("rb") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise PrivacyError(
+                f"{self._name}: could not be synced ({error.strerror or error}); mend the disk"
+            ) from error
+
     def _read(self, content: bytes) -> int:
         """Take in every whole line, and a torn one as what it may have cost; how many bytes were whole."""
         whole = 0
@@ -404,6 +419,8 @@ class Ledger:
         elif kind == "once":
             promise = Promise.of_record(record["promise"])
             account = self._accounts.setdefault(promise.client, ClientEntries(promise, provisional=True))
+            if record["what"] in account.once:
+                raise ValueError(f"the {record['what']} of {promise.client} stands in an earlier line")
             charges = tuple(Charge.of_record(charge) for charge in record["charges"])
             account.once[record["what"]] = Once(charges, record["value"])
         elif kind == "torn":

@@ -67,12 +67,15 @@ class Chain:
         if self._witness and self._named:
             self._witness.remember(self.run, Head(self.lines, self._checksum))
 
-    def check(self, name: str) -> str:
+    def recall(self) -> Head | None:
+        """What the witness saw last of this run; to be asked before the lines are read."""
+        return self._witness.recall(self.run) if self._witness and is_token(self.run) else None
+
+    def check(self, name: str, seen: Head | None) -> str:
         """Refuse lines that lack what the witness saw last. They may go on after it: a crash comes between the two.
 
         Returns what a person should know: blank, or that there is no witness.
         """
-        seen = self._witness.recall(self.run) if self._witness and self.run else None
         if seen is None:
             return _unwitnessed(name) if self.lines else ""
         if self._checksums[seen.lines - 1 : seen.lines] != [seen.checksum]:

@@ -63,6 +63,16 @@ def read_lines(content: bytes, name: str) -> Iterator[tuple[dict[str, Any], str,
         begin = end
 
 
+def run_of(content: bytes, name: str) -> str:
+    """The run that its lines belong to, which one of them tells; blank where none does, as in early versions.
+
+    >>> run_of(b"", "ledger"), run_of(sealed({RUN: "ab" * 16}, "")[0], "ledger") == "ab" * 16
+    ('', True)
+    """
+    told = (record[RUN] for record, _, _ in read_lines(content, name) if is_token(record.get(RUN)))
+    return str(next(told, ""))
+
+
 def damage(name: str, number: int, what: str) -> PrivacyError:
     """The error for a line that no crash can have made."""
     return PrivacyError(

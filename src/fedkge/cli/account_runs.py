@@ -103,15 +103,23 @@ def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
 
 def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
     """The runs, and the ledgers of runs that were overwritten in their directories."""
+    from fedkge.accounting.ledger import Ledger  # noqa: PLC0415
     from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
 
     found: list[Path] = []
     for path in paths:
-        earlier = RunDirectory(path).earlier_ledgers()
+        earlier = [one for one in RunDirectory(_folder(path)).earlier_ledgers() if Ledger.read(one).clients]
         if earlier:
             say(f"{path}: counting {len(earlier)} overwritten run{'s' if len(earlier) > 1 else ''} too")
         found += [path, *earlier]
     return found
+
+
+def _folder(path: Path) -> Path:
+    """The run directory, also where its ledger was named; any other file as it is."""
+    from fedkge.accounting.ledger import FILE_NAME  # noqa: PLC0415
+
+    return path.parent if path.is_file() and path.name == FILE_NAME else path
 
 
 def _open(path: Path) -> _Opened:
@@ -119,7 +127,7 @@ def _open(path: Path) -> _Opened:
     from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
-    folder = path.parent if path.is_file() and path.name == FILE_NAME else path
+    folder = _folder(path)
     directory, is_run = RunDirectory(folder), False
     ledger: Ledger | None
     if folder.is_file():

@@ -20,7 +20,7 @@ from fedkge.deploy.policy import SERVER_MAY_SET, accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
-from fedkge.federation.account import continue_account, open_account
+from fedkge.federation.account import continue_account
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
@@ -176,10 +176,10 @@ def released_site(
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
     """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
     undefended = directory.exists() and directory.read_configuration()[0].defence == "none"
-    found = open_account(directory.path)
+    found = continue_account(directory) if directory.exists() and not undefended else None
     promised = found is not None and found.is_promised(settings.name)
     _same_as_before(configuration, raw, directory, bound=undefended or promised)
-    return continue_account(directory)
+    return found or continue_account(directory)
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:

@@ -92,7 +92,7 @@ class Members:
     ) -> Mapping[str, Reply | Failure]:
         """Pass on, and keep what the answers tell of the sites' ledgers before anybody uses them."""
         replies = self.engine.exchange(requests, timeout_seconds=timeout_seconds)
-        for name in self.ends.note({name: one for name, one in replies.items() if isinstance(one, Upload)}):
+        for name in self.ends.note({name: one for name, one in replies.items() if isinstance(one, Accept | Upload)}):
             self.tell(f"{name}: its ledger has fewer releases than it had; was it brought back from an older copy?")
         return replies
 
@@ -189,7 +189,8 @@ class Coordinator:
         known = [name for name in self._engine.clients() if name in self._settings.sites]
         invite = Invite(__version__, self._settings.name, proposal(configuration), self._settings.wire)
         invites = {name: replace(invite, **asdict(self._ends.of(name))) for name in known}
-        replies = self._engine.exchange(invites, timeout_seconds=self._settings.round_seconds)
+        invited = Members(self._engine, frozenset(known), self._ends, self._tell)
+        replies = invited.exchange(invites, timeout_seconds=self._settings.round_seconds)
         prints = Counter(reply.fingerprint for reply in replies.values() if isinstance(reply, Accept))
         usual = prints.most_common(1)[0][0] if prints else ""
         accepted = []

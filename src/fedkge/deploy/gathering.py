@@ -30,7 +30,7 @@ from fedkge.deploy.site_settings import SiteSettings
 from fedkge.errors import RunError
 from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import LAST_ROUNDS, NUMBERED, Run, RunDirectory, provenance_of
+from fedkge.federation.run import LAST_ROUNDS, NUMBERED, SITES, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
 from fedkge.federation.state_file import saved_release
 from fedkge.federation.storage import load_tensors, make_folder, write_atomically
@@ -43,7 +43,7 @@ from fedkge.graph.split import Shards
 from fedkge.plain_files import read_json_lines
 from fedkge.releases import Arrays, model_arrays
 
-GRAPHS, SITES = "graphs", "sites.json"
+GRAPHS = "graphs"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

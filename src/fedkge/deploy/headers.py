@@ -82,6 +82,8 @@ class AcceptHeader(Header, frozen=True):
     version: Name
     fingerprint: Name
     aligned: bool
+    mark: Mark
+    releases: Releases
 
 
 class AlignHeader(Header, frozen=True):

@@ -1,7 +1,8 @@
 """What the server remembers of the sites' ledgers, so that a site that comes back with an older one is told.
 
-A site sends with each upload a random number that identifies the last line of its ledger. The server keeps the newest,
-on its disk before it uses the upload, and repeats it when it invites the site. The site itself compares: a server that
+A site sends with each upload, and when it accepts an invitation, a random number that identifies the last line of its
+ledger. So the server knows of the released size and names before it is told them. It keeps the newest number, on its
+disk before it uses the answer, and repeats it when it invites the site. The site itself compares: a server that
 lies can make it refuse, and nothing else.
 """
 
@@ -16,7 +17,7 @@ import msgspec
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.errors import PrivacyError, RunError
-from fedkge.federation.messages import Invite, Upload
+from fedkge.federation.messages import Accept, Invite, Upload
 from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.plain_files import read_json_object
 
@@ -56,10 +57,10 @@ class LedgerEnds:
         """The newest end that this site has told."""
         return self._read().get(site, LedgerEnd())
 
-    def note(self, uploads: Mapping[str, Upload]) -> list[str]:
-        """Keep what these uploads tell, on the disk; returns the sites whose ledgers have become shorter."""
+    def note(self, answers: Mapping[str, Upload | Accept]) -> list[str]:
+        """Keep what these answers tell, on the disk; returns the sites whose ledgers have become shorter."""
         known = self._read()
-        told = {name: LedgerEnd(upload.mark, upload.releases) for name, upload in uploads.items() if upload.mark}
+        told = {name: LedgerEnd(answer.mark, answer.releases) for name, answer in answers.items() if answer.mark}
         older = sorted(name for name, end in told.items() if end.releases < known.get(name, LedgerEnd()).releases)
         newest = {**known, **{name: end for name, end in told.items() if name not in older}}
         if newest != known:
@@ -85,7 +86,7 @@ def check_remembered(ledger: Ledger, invite: Invite) -> None:
     if invite.mark and not ledger.has_mark(invite.mark):
         raise PrivacyError(
             f"{ledger.path}: the server remembers {invite.releases} releases of this site, and this ledger, with "
-            f"{ledger.releases}, lacks the last of them. It was brought back from an older copy or begun anew, or the "
-            "server is wrong; nothing was released. Put back the newest run directory; without it, count the whole "
-            "budget as spent"
+            f"{ledger.releases}, lacks the last line that it knows of. It was brought back from an older copy or "
+            "begun anew, or the server is wrong; nothing was released. Put back the newest run directory; "
+            "without it, count the whole budget as spent"
         )

@@ -140,9 +140,11 @@ class Member:
         elif replace(invite, mark=self._invite.mark, releases=self._invite.releases) != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
         assert self._prepared is not None  # noqa: S101 (goes with the invitation)
-        if self._prepared.ledger:
-            check_remembered(self._prepared.ledger, invite)
-        return Accept(__version__, self._prepared.fingerprint, self._seat is not None)
+        accepted = Accept(__version__, self._prepared.fingerprint, self._seat is not None)
+        if ledger := self._prepared.ledger:
+            check_remembered(ledger, invite)
+            return replace(accepted, mark=ledger.mark, releases=ledger.releases)
+        return accepted
 
     def _sit(self, prepared: Prepared) -> None:
         """Take the seat, as soon as all names have pseudonyms."""

@@ -53,6 +53,9 @@ class Accept:
     fingerprint: str = ""
     aligned: bool = True
     """Whether it has pseudonyms for its names; else they are made jointly, before it can greet."""
+    mark: str = ""
+    """Where a defended site's ledger ends, as in `Upload`: by then its size and names are paid for."""
+    releases: int = 0
 
 
 @dataclass(frozen=True, slots=True)

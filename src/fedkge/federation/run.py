@@ -58,6 +58,8 @@ __all__ = [
 
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
+SITES = "sites.json"
+"""In a run that was gathered from a federation: which site each client is."""
 LAST_ROUNDS = "last_rounds"
 """The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
 NUMBERED = "numbered"

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.errors import ConfigurationError, DataError, PrivacyError
 from fedkge.evaluation import Evaluation
 from fedkge.federation.account import continue_account
 from fedkge.federation.checkpoints import Checkpoint, Memory
@@ -62,11 +62,13 @@ class Federation:
         self._strategy = make_strategy(configuration.strategy)
         self._record = recorded_rounds(configuration.record, configuration.rounds)
         self._names = NameFiles(directory.path / FOLDER if directory else None)
-        self._ledger = self._open_ledger(draft)
-        self._shards = released_shards(shards, configuration, self._ledger, self._names)
-        trained = _trained_shards(self._shards, configuration)
         cores = configuration.threads or available_cores()
-        self.clients = self._make_clients(trained, max(1, cores // len(trained)))
+        # Opening mends what a crash has left, ledger and states: nobody may be writing meanwhile.
+        with directory.locked() if directory and configuration.defence != "none" else nullcontext():
+            self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
+            self._shards = released_shards(shards, configuration, self._ledger, self._names)
+            trained = _trained_shards(self._shards, configuration)
+            self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
         allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
         engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
@@ -81,15 +83,20 @@ class Federation:
         elif start:
             self._begin_from(start)
 
-    def _open_ledger(self, draft: Draft | None) -> Ledger | None:
-        """The run's ledger; what `draft` holds is written there before it is used."""
+    def _open_ledger(self, draft: Draft | None, names: Sequence[str]) -> Ledger | None:
+        """The run's ledger; what `draft` holds is written there before it is used.
+
+        One with other clients than `names` is refused: these would promise, and spend, a second budget on the same
+        triples.
+        """
         if self.configuration.defence == "none":
             return None
-        if self._directory is None:
-            ledger = Ledger.in_memory()
-        else:
-            with self._directory.locked():  # opening mends what a crash has torn; nobody may be writing meanwhile
-                ledger = continue_account(self._directory)
+        ledger = Ledger.in_memory() if self._directory is None else continue_account(self._directory)
+        if strangers := sorted(set(ledger.clients) - set(names)):
+            raise PrivacyError(
+                f"{ledger.path}: expected the budgets of {', '.join(names)}, got one of {', '.join(strangers)}: this "
+                "is the run of a site in a federation, which `fedkge client` continues; nothing was released"
+            )
         if draft is not None:
             self._names.adopt(draft.names)
             ledger.adopt(draft.ledger)

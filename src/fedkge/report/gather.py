@@ -14,6 +14,7 @@ from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import Configuration
 from fedkge.federation.account import open_account
 from fedkge.federation.run import RunDirectory, check_has_data
+from fedkge.graph.datasets import DATASETS
 from fedkge.report.document import (
     FORMAT,
     Attacks,
@@ -123,8 +124,15 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
         configuration_hash=str(provenance.get("configuration", "")),
         configuration=tuple((key.replace("_", "-"), _shown(key, options[key])) for key in changed),
         files=fingerprints(run) if copy == "for-owner" else (),
-        notice=str(provenance.get("notice", "")),
+        notice=_notice(configuration, provenance, copy),
     )
+
+
+def _notice(configuration: Configuration, provenance: dict[str, Any], copy: Copy) -> str:
+    """Whom to acknowledge. What was noticed while a private file was read, such as skipped triples, is the owner's."""
+    if copy == "shareable" and configuration.data not in DATASETS:
+        return ""
+    return str(provenance.get("notice", ""))
 
 
 def _shown(key: str, value: Any) -> str:
