@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.deploy.keys import Key
-from fedkge.deploy.renumbering import renumbered
 from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.renumbering import renumbered
 
 Places: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]

@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fedkge.deploy.renumbering import renumbered
 from fedkge.errors import DataError
 from fedkge.graph import Graph, Vocabulary, distinct_triples
+from fedkge.graph.renumbering import renumbered
 
 UnicodeForm: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
 Case: TypeAlias = Literal["keep", "fold"]

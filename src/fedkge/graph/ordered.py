@@ -7,12 +7,10 @@ numbers: then they are a function of the set of names alone.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
 
-from fedkge.graph.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary
+from fedkge.graph.graph import Graph, Vocabulary
+from fedkge.graph.renumbering import Numbers, renumbered
 
 
 def ordered(graph: Graph) -> Graph:
@@ -24,23 +22,10 @@ def ordered(graph: Graph) -> Graph:
     """
     entities, of_entities = _places(graph.entities)
     relations, of_relations = _places(graph.relations)
-
-    def moved(triples: Triples) -> Triples:
-        columns = of_entities[triples[:, HEAD]], of_relations[triples[:, RELATION]], of_entities[triples[:, TAIL]]
-        return np.column_stack(columns)
-
-    return replace(
-        graph,
-        entities=entities,
-        relations=relations,
-        train=moved(graph.train),
-        valid=moved(graph.valid),
-        test=moved(graph.test),
-        elsewhere=moved(graph.elsewhere),
-    )
+    return renumbered(graph, entities, relations, (of_entities, of_relations))
 
 
-def _places(names: Vocabulary) -> tuple[Vocabulary, NDArray[np.int32]]:
+def _places(names: Vocabulary) -> tuple[Vocabulary, Numbers]:
     """The names in order, and for each old number the new one."""
     order = sorted(range(len(names)), key=names.names.__getitem__)
     places = np.empty(len(order), np.int32)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.graph import Graph, Triples, Vocabulary
+from fedkge.graph.graph import Graph, Triples, Vocabulary
 
 Numbers = NDArray[np.int32]
 """For each old number the new one."""
