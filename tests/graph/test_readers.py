@@ -217,6 +217,9 @@ def test_parquet_refuses_nulls_other_types_and_no_rows(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", head=["a", None], relation=["r", "r"], tail=["b", "c"])
     with pytest.raises(DataError, match="row 2: expected a name, got None"):
         rows_of(path)
+    path = parquet(tmp_path / "lists.parquet", head=["a"], relation=["r"], tail=[["b"]])
+    with pytest.raises(DataError, match="column tail: expected strings or whole numbers, got list"):
+        rows_of(path)
     path = parquet(tmp_path / "b.parquet", head=[0.5], relation=["r"], tail=["b"])
     with pytest.raises(DataError, match="expected strings or whole numbers, got double"):
         rows_of(path)

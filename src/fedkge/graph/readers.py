@@ -183,8 +183,11 @@ def read_parquet(path: Path, columns: Columns | None = None) -> Iterator[NameBlo
     try:
         with open_plain(path) as plain:
             file_bytes = os.fstat(plain.fileno()).st_size
-        header = pyarrow.parquet.read_schema(path).names
-        wanted = [header[position] for position in find_columns(header, columns, str(path))]
+        schema = pyarrow.parquet.read_schema(path)
+        wanted = []
+        for position in find_columns(schema.names, columns, str(path)):
+            wanted.append(schema.names[position])
+            _check_kind(schema.field(position).type, f"{path}: column {wanted[-1]}")
         # Each different name comes once, so that a long one which is repeated is measured before it fills the memory.
         with pyarrow.parquet.ParquetFile(path, read_dictionary=wanted) as file:
             first_row, produced, limits = 1, 0, input_limits()
@@ -214,13 +217,17 @@ def _bytes_of(values: Any) -> int:
     return len(values) + int(pyarrow.compute.sum(lengths).as_py() or 0)
 
 
-def _strings(values: Any, place: str, first_row: int) -> list[str]:
-    import pyarrow  # noqa: PLC0415
+def _check_kind(kind: Any, place: str) -> None:
     from pyarrow import types  # noqa: PLC0415
 
-    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind)):
         raise DataError(f"{place}: expected strings or whole numbers, got {kind}")
+
+
+def _strings(values: Any, place: str, first_row: int) -> list[str]:
+    import pyarrow  # noqa: PLC0415
+
     strings = values.cast(pyarrow.string())
     try:
         names: list[str | None] = strings.to_pylist()
