@@ -112,7 +112,7 @@ def unpack(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSA
         if len(layout) > MOST_ARRAYS:
             raise WireError(f"expected at most {MOST_ARRAYS} arrays, got {len(layout)}")
         entries = {name: _ENTRY.decode(raw) for name, raw in layout.items()}
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise WireError(f"expected a safetensors message, got something else ({error})") from error
     return metadata.fedkge, _arrays(entries, content, 8 + size)
 

@@ -212,7 +212,7 @@ def read_header(text: str) -> AnyHeader:
     """
     try:
         return _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise WireError(f"expected the header of a message: {error}") from error
 
 

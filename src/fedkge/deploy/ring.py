@@ -162,5 +162,5 @@ def _read(path: Path, form: type[T], empty: T) -> T:
         return empty
     try:
         return msgspec.json.decode(read_bytes(path, RunError, "restore it"), type=form)
-    except (ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: expected what fedkge wrote, got a damaged file ({error}); restore it") from error
