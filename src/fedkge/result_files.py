@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from fedkge.errors import FedkgeError, RunError
@@ -98,6 +98,12 @@ class RocRecord(TypedDict):
     tpr: list[Share]
 
 
+def _whole_points(curve: RocRecord) -> RocRecord:
+    if len(curve["fpr"]) != len(curve["tpr"]):
+        raise ValueError(f"Input should have as many tpr as fpr, {len(curve['fpr'])}")
+    return curve
+
+
 @with_config(OPEN)
 class AttackNumbers(TypedDict):
     """What an attack reached on one design at one round."""
@@ -110,7 +116,7 @@ class AttackNumbers(TypedDict):
     best_f1: F1Record
     calibrated_f1: F1Record | None
     floor_f1: Share
-    roc: NotRequired[RocRecord]
+    roc: NotRequired[Annotated[RocRecord, AfterValidator(_whole_points)]]
 
 
 @with_config(CLOSED)

@@ -18,7 +18,8 @@ from fedkge.errors import PrivacyError, RunError
 from fedkge.federation import account
 from fedkge.federation.account import continue_account, open_account
 from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import beside
+from fedkge.federation.state_file import load_state
+from fedkge.federation.storage import beside, write_tensors_beside
 from fedkge.report.gather import gather
 from fedkge.runs import open_run, resume, start
 from tests.federation.conftest import break_off, short
@@ -177,7 +178,7 @@ def test_a_state_beside_that_a_crash_left_before_its_release_is_no_alarm(halved,
         with pytest.raises(ZeroDivisionError):
             resume(halved, data=shards)
     assert beside(halved / "checkpoints" / "client-0.safetensors").exists()
-    assert open_account(halved).is_waiting("client-0")
+    assert not all(entry.released for entry in open_account(halved).by_round("client-0"))
     beside(halved / "checkpoints" / "client-0.safetensors").write_bytes(b"torn")
     assert open_account(halved) is not None
     assert resume(halved, data=shards).ledger is not None
@@ -223,3 +224,17 @@ def test_nobody_reads_a_ledger_past_the_one_function():
             if isinstance(node, ast.Attribute) and node.attr in ("read", "open") and isinstance(node.value, ast.Name):
                 found |= {path.relative_to(root).as_posix()} if node.value.id == "Ledger" else set()
     assert found <= allowed
+
+
+@pytest.mark.parametrize(("number", "refused"), [(2, False), (3, True)])
+def test_a_state_beside_its_place_may_be_a_second_one_of_a_round_that_is_released(run, number, refused):
+    """A copy is kept when it is drawn, and again when it was trained on: killed in between, nothing is waiting."""
+    path = run / "checkpoints" / "client-0.safetensors"
+    tensors, facts = load_state(path)
+    write_tensors_beside(path, tensors, {**facts, "round": number, "steps": facts["steps"] + 1})
+    if refused:
+        with pytest.raises(PrivacyError, match="lines are missing"):
+            open_account(run)
+    else:
+        assert open_account(run).clients
+        continue_account(RunDirectory(run))

@@ -78,6 +78,18 @@ def test_results_in_the_report(name: str, data: st.DataObject, trained: Path, tm
     harmless(lambda: gather(target, "shareable"))
 
 
+def test_a_curve_has_as_many_true_as_false_positive_rates(trained: Path, tmp_path: Path) -> None:
+    """Found by chance: the page reads both together."""
+    shutil.copytree(trained, tmp_path / "run")
+    path = tmp_path / "run" / "attacks.json"
+    content = json.loads(path.read_bytes())
+    curve = next(outcome["metrics"]["roc"] for outcome in content["outcomes"] if "roc" in outcome["metrics"])
+    curve["tpr"].pop()
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(RunError, match="as many tpr as fpr"):
+        gather(tmp_path / "run", "for-owner")
+
+
 def test_every_part_of_a_result_may_be_anything(trained: Path, tmp_path: Path) -> None:
     """The sixteen places of the report, and all others, one after the other: removed, and of another kind."""
     target = tmp_path / "run"

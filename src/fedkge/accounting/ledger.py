@@ -245,10 +245,11 @@ class Ledger:
         with self._lock:
             return self._chain.has_mark(mark)
 
-    def is_waiting(self, client: str) -> bool:
-        """Whether some round of the client is charged and not released."""
+    def has_charged(self, client: str, round: int) -> bool:  # noqa: A002
+        """Whether this round of the client was charged, or another one that is not released yet."""
         with self._lock:
-            return bool(self._account(client).unreleased)
+            account = self._account(client)
+            return bool(account.unreleased) or any(entry.round == round for entry in account.entries)
 
     def charge_extra(self, client: str, extra: Extra) -> None:
         """Promise and charge a release beyond the rounds; it is on the disk when this returns.

@@ -100,11 +100,15 @@ def _states(folder: Path) -> Iterator[_Found]:
 
 
 def _check_state(ledger: Ledger, state: _Found) -> None:
-    """What was drawn is released in the ledger; or, where it is still beside its place, charged at least."""
+    """What was drawn is released in the ledger; or, where it is still beside its place, charged at least.
+
+    A round may keep its state twice: a copy when it is drawn, and again when it was trained on. The second time its
+    charge is released already. Nobody goes on from a state beside its place that the ledger has not released.
+    """
     known = state.client in ledger.clients
     if known and ledger.has_released(state.client, state.fingerprint):
         return
-    if known and state.beside and ledger.is_waiting(state.client):
+    if known and state.beside and ledger.has_charged(state.client, state.round):
         return
     raise unknown_state(state.path, state.client, state.round, ledger)
 
