@@ -23,10 +23,8 @@ def apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
     """
     pure, rest = [], []
     for charge in merged(charges):
-        if isinstance(charge.event, Size):
-            pure.append(charge.steps / charge.event.scale)
-        elif isinstance(charge.event, Names):
-            pure.append(2 * charge.steps / charge.event.scale)
+        if isinstance(charge.event, Size | Names):
+            pure.append(charge.event.cells * charge.steps / charge.event.scale)
         else:
             rest.append(charge)
     return math.fsum(pure), tuple(rest)

@@ -157,10 +157,8 @@ def _multiplier(event: Event) -> float:
 
 def _span(event: Event) -> float:
     """How wide the losses of one step lie, unsampled: sampling narrows only one side."""
-    if isinstance(event, Geometric):
-        return 2 / event.scale
-    if isinstance(event, Size):
-        return 1 / event.scale
+    if isinstance(event, Geometric | Size):
+        return event.cells / event.scale
     if isinstance(event, Responses):
         return event.epsilon
     noise = _multiplier(event)
@@ -169,10 +167,8 @@ def _span(event: Event) -> float:
 
 def _typical_loss(charge: Charge) -> float:
     """The order of magnitude of the mean loss; it decides about a grid and nothing else."""
-    if isinstance(charge.event, Geometric):
-        return charge.steps * 2 / charge.event.scale * math.tanh(0.5 / charge.event.scale)
-    if isinstance(charge.event, Size):
-        return charge.steps / charge.event.scale * math.tanh(0.5 / charge.event.scale)
+    if isinstance(charge.event, Geometric | Size):
+        return charge.steps * charge.event.cells / charge.event.scale * math.tanh(0.5 / charge.event.scale)
     if isinstance(charge.event, Responses):
         return charge.steps * charge.event.epsilon * math.tanh(0.5 * charge.event.epsilon)
     rate, noise = getattr(charge.event, "rate", 1.0), _multiplier(charge.event)
@@ -187,14 +183,11 @@ def distribution(event: Event, interval: float) -> Distribution:
         return privacy_loss_distribution.from_gaussian_mechanism(
             event.multiplier, value_discretization_interval=interval
         )
-    if isinstance(event, Geometric):  # two counts change by one each
-        return privacy_loss_distribution.from_discrete_laplace_mechanism(
-            1 / event.scale, sensitivity=1, value_discretization_interval=interval
-        ).self_compose(2)
-    if isinstance(event, Size):  # one count changes by one
-        return privacy_loss_distribution.from_discrete_laplace_mechanism(
+    if isinstance(event, Geometric | Size):
+        one = privacy_loss_distribution.from_discrete_laplace_mechanism(
             1 / event.scale, sensitivity=1, value_discretization_interval=interval
         )
+        return one.self_compose(event.cells) if event.cells > 1 else one
     if isinstance(event, Responses):  # one answer changes, as a count that changes by one
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             event.epsilon, sensitivity=1, value_discretization_interval=interval

@@ -108,10 +108,8 @@ def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptiv
 
 def _pure_epsilon(charge: Charge) -> float | None:
     """The most by which any outcome of the charge changes the logarithm of the odds; None where nothing bounds it."""
-    if isinstance(charge.event, Geometric):
-        return 2 * charge.steps / charge.event.scale
-    if isinstance(charge.event, Size):
-        return charge.steps / charge.event.scale
+    if isinstance(charge.event, Geometric | Size):
+        return charge.event.cells * charge.steps / charge.event.scale
     return charge.steps * charge.event.epsilon if isinstance(charge.event, Responses) else None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedkge.accounting.accountants import check_delta, merged
+from fedkge.accounting.beforehand import apart
 from fedkge.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge, PublishedGaussian, PublishedTest, SampledGaussian, SampledTest, Size
 
@@ -69,9 +70,9 @@ class PublishedAccountant:
 
 def _apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
     """What sizes cost, which is pure epsilon and adds up, and the charges that the paper has formulas for."""
-    sizes = [(charge.event.scale, charge.steps) for charge in charges if isinstance(charge.event, Size)]
+    sizes = [charge for charge in charges if isinstance(charge.event, Size)]
     rest = merged(charge for charge in charges if not isinstance(charge.event, Size))
-    return math.fsum(steps / scale for scale, steps in sizes), rest
+    return apart(sizes)[0], rest
 
 
 def gradient_term(rate: float, noise: float, order: float) -> float:

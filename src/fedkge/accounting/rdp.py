@@ -28,14 +28,12 @@ from fedkge.mechanisms.events import (
     Event,
     Gaussian,
     Geometric,
-    Names,
     PublishedGaussian,
     PublishedTest,
     Responses,
     SampledGaussian,
     SampledPair,
     SampledTest,
-    Size,
 )
 
 Curve = NDArray[np.float64]
@@ -90,10 +88,8 @@ def curve(event: Event) -> Curve:
     """The Renyi divergence of one step, at each of `ORDERS`."""
     if isinstance(event, PublishedTest | PublishedGaussian):
         return np.full(len(ORDERS), np.inf)
-    if isinstance(event, Geometric | Names):  # a part of delta that names use up is counted as a failure
-        return np.array([2 * response_divergence(1 / event.scale, order) for order in ORDERS])
-    if isinstance(event, Size):
-        return np.array([response_divergence(1 / event.scale, order) for order in ORDERS])
+    if isinstance(event, Geometric):
+        return np.array([event.cells * response_divergence(1 / event.scale, order) for order in ORDERS])
     if isinstance(event, Responses):
         return np.array([response_divergence(event.epsilon, order) for order in ORDERS])
     if isinstance(event, SampledTest):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from fedkge.errors import ConfigurationError
 
@@ -44,6 +44,8 @@ class Geometric(_Numbers):
     (docs/proofs/counts.md).
     """
 
+    cells: ClassVar[int] = 2
+    """How many counts a triple changes, each by one."""
     scale: float
 
 
@@ -53,6 +55,8 @@ class Size(_Numbers):
     (docs/proofs/size.md).
     """
 
+    cells: ClassVar[int] = 1
+    """How many counts a triple changes, each by one."""
     scale: float
 
     @property
@@ -71,6 +75,8 @@ class Names(_Numbers):
     (docs/proofs/names.md).
     """
 
+    cells: ClassVar[int] = 2
+    """How many counts a triple changes, each by one."""
     scale: float
     threshold: float
 
