@@ -10,7 +10,6 @@ came, because an array holds at least one byte per row and the arrays share no b
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
@@ -21,7 +20,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from fedkge.errors import FedkgeError
-from fedkge.federation.storage import raw_bytes
+from fedkge.federation.storage import safetensors_parts
 from fedkge.text import printable
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -85,15 +84,7 @@ def pack(header: str, arrays: Arrays) -> bytes:
     >>> text, arrays["entities"].tolist()
     ('{}', [[1.0, 1.0]])
     """
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
-    layout: dict[str, Any] = {"__metadata__": {"fedkge": header}}
-    end = 0
-    for name, array in ordered:
-        begin, end = end, end + array.nbytes
-        layout[name] = {"dtype": DTYPE_NAMES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
-    head = json.dumps(layout, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)
-    return b"".join([len(head).to_bytes(8, "little"), head, *(raw_bytes(array) for _, array in ordered)])
+    return b"".join(safetensors_parts(arrays, {"fedkge": header}, DTYPE_NAMES))
 
 
 def unpack(content: bytes | bytearray | memoryview, largest: int = LARGEST_MESSAGE) -> tuple[str, Arrays]:

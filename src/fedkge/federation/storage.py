@@ -24,7 +24,7 @@ Tensors = Mapping[str, NDArray[Any]]
 PARTIAL = ".partial"
 READABLE = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 """Types of numbers, as safetensors writes them, that are read."""
-DTYPES = {
+DTYPES: dict[np.dtype[Any], str] = {
     np.dtype(np.float32): "F32",
     np.dtype(np.float64): "F64",
     np.dtype(np.int32): "I32",
@@ -134,10 +134,15 @@ def _content(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> I
     yield from safetensors_parts(tensors, {"fedkge": text, "checksum": _checksum(tensors, text)})
 
 
-def safetensors_parts(tensors: Mapping[Any, NDArray[Any]], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+def safetensors_parts(
+    tensors: Mapping[Any, NDArray[Any]],
+    metadata: Mapping[str, str],
+    dtypes: Mapping[np.dtype[Any], str] = DTYPES,
+) -> Iterator[bytes | memoryview]:
     """A safetensors file in parts, arrays as they lie in memory; the same input gives the same bytes.
 
-    The library's own `save` copies each array twice, and writes metadata in another order each time.
+    Only arrays of these `dtypes` are written. The library's own `save` copies each array twice, and writes metadata in
+    another order each time.
     """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     arrays = {str(name): np.ascontiguousarray(array) for name, array in ordered}
@@ -145,7 +150,7 @@ def safetensors_parts(tensors: Mapping[Any, NDArray[Any]], metadata: Mapping[str
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes
-        header[name] = {"dtype": DTYPES[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
+        header[name] = {"dtype": dtypes[array.dtype], "shape": array.shape, "data_offsets": (begin, end)}
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     yield len(head).to_bytes(8, "little")
