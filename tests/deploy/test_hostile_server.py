@@ -336,12 +336,12 @@ def test_options_of_the_site_that_were_changed_are_not_told(tmp_path: Path) -> N
 
 def test_a_plan_with_too_little_noise_leaves_no_promise_behind(tmp_path: Path) -> None:
     """Else a server could spoil a site's run with one proposal that is refused."""
-    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 1.5})
+    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 4})
     with Member(site) as member:
         server = Server(member, key_of(site))
         refused = server.invite(rounds=1, **{"batch-size": 8})
         assert isinstance(refused, Failure)
-        assert "this site wants at least 1.5" in refused.reason
+        assert "this site wants at least 4" in refused.reason
         assert not Ledger.read(site.run / "ledger.jsonl").is_promised(site.name)
         assert isinstance(server.invite(rounds=40, **{"batch-size": 64}), Accept)
 
@@ -376,7 +376,8 @@ def test_the_size_of_the_graph_is_told_with_noise_and_paid_for(server: Server, s
 
 
 def test_a_refusal_that_depends_on_the_size_is_paid_for_and_the_size_is_kept(tmp_path: Path) -> None:
-    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 1.5})
+    # far from both noises, wherever the noisy size falls
+    site = settings(tmp_path, privacy={"defence": "dpsgd", "epsilon": 2}, limits={"rounds": 40, "least-noise": 4})
     sizes = set()
     for rounds in (1, 2, 40):
         with Member(site) as member:
