@@ -16,14 +16,14 @@ import numpy as np
 
 from benchmarks.attacks import settings
 from benchmarks.report import call_module, load_average, peak_memory, save, show
-from fedkge.attacks.experiment import ACTIVE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.api.training import open_run, resume, start
 from fedkge.attacks.si_published import SIPublished
+from fedkge.base.machine import available_cores
 from fedkge.cli.attack import attack_progress
 from fedkge.configuration import parse
-from fedkge.federation.run import Run, RunDirectory
-from fedkge.machine import available_cores
+from fedkge.experiments.experiment import ACTIVE, AttackPlan, fitting_attacks, run_attacks
 from fedkge.models import ModelShape, make_scorer
-from fedkge.runs import open_run, resume, start
+from fedkge.runs.run import Run, RunDirectory
 
 REQUIRED_SECONDS = 300.0
 REQUIRED_BYTES = 2e9

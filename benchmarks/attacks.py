@@ -19,20 +19,20 @@ from rich.console import Console
 from rich.table import Table
 
 from fedkge import __version__
+from fedkge.api.training import open_run, resume, start
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.experiment import (
+from fedkge.base.machine import available_cores
+from fedkge.configuration import parse
+from fedkge.experiments.experiment import (
     ACTIVE,
     AttackPlan,
     Outcome,
     fitting_attacks,
     run_attacks,
 )
-from fedkge.configuration import parse
-from fedkge.federation.run import Run, RunDirectory
-from fedkge.machine import available_cores
 from fedkge.models import MODELS
 from fedkge.models.rotate import RotatE
-from fedkge.runs import open_run, resume, start
+from fedkge.runs.run import Run, RunDirectory
 
 HERE = Path(__file__).parent
 DATA = ("fb15k-237", "nell-995")

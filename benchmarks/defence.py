@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from fedkge import __version__
-from fedkge.attacks.experiment import ACTIVE, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration, parse
 from fedkge.evaluation import weighted_metrics
-from fedkge.federation.run import Run, RunDirectory
-from fedkge.machine import available_cores
+from fedkge.experiments.experiment import ACTIVE, AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.models import MODELS
-from fedkge.runs import open_run, resume, start
+from fedkge.runs.run import Run, RunDirectory
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "defence"

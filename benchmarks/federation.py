@@ -24,6 +24,7 @@ from benchmarks.report import load_average, save, show, spread
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.demo import SETTINGS
 from fedkge.configuration import parse
+from fedkge.defences.defence import defence_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.policy import accept, proposal
@@ -32,16 +33,15 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.trial import COMMAND
 from fedkge.deploy.wire import Numbers, as_reply, as_request, decode, encode
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Reply, Request
-from fedkge.federation.run import RunDirectory, shape_of
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
+from fedkge.runs.run import RunDirectory, shape_of
 
 WIDTH, SITES, SEED = 128, 3, 7
 SEEDS = (7, 8, 9, 10, 11)

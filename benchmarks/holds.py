@@ -3,7 +3,7 @@
 Each graph is one client with the options that `--epsilon` alone chooses. The copy is what its first round trains on,
 before any model has an opinion. `believed` are the answers that are more likely true than false; `share` is the part of
 the client's triples among them, `precision` the part of them that the client really holds. The estimates use the copy
-and the public number of triples alone (`fedkge.copies.holding`); the truth is what only the owner could compute.
+and the public number of triples alone (`fedkge.defences.noisy_copy.holding`). Only the owner could compute the truth.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.report import save, show
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.copies import NoisyCopy
-from fedkge.copies.holding import holding_of
-from fedkge.copies.noisy_copy import cells_of
-from fedkge.federation.defence import defence_of
+from fedkge.defences.defence import defence_of
+from fedkge.defences.noisy_copy import NoisyCopy
+from fedkge.defences.noisy_copy.holding import holding_of
+from fedkge.defences.noisy_copy.noisy_copy import cells_of
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.mechanisms.noise import NoiseSource

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from fedkge.errors import FedkgeError
-from fedkge.private_files import new_file
+from fedkge.base.errors import FedkgeError
+from fedkge.base.private_files import new_file
 from fuzz.targets import Judge, Target
 
 Read = Callable[[Path], object]

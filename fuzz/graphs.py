@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors.numpy import save
 
-from fedkge.errors import FedkgeError
+from fedkge.base.errors import FedkgeError
 from fedkge.graph.folders import read_path
 from fedkge.graph.readers import parse_columns
-from fedkge.vectors.reading import read_vectors
+from fedkge.runs.vectors.reading import read_vectors
 from fuzz.files import file_target, fixed, folder_target
 from fuzz.targets import Judge, Target
 
@@ -51,7 +51,7 @@ VECTORS = _parquet(
     }
 )
 NAMED = save({"entities": np.ones((2, 3), np.float32)}, {"entities": json.dumps(["a", "b"])})
-READING = ("fedkge.vectors.reading",)
+READING = ("fedkge.runs.vectors.reading",)
 
 TARGETS: dict[str, Target] = {
     "tsv": file_target("graph.tsv", read_path, [LINES, b"a\tb\n", b"\xef\xbb\xbfa\tr\tb\r\n"], GRAPHS),

@@ -12,6 +12,7 @@ import numpy as np
 from tests.deploy.every_message import MESSAGES, checked
 
 from fedkge import __version__
+from fedkge.base.errors import FedkgeError
 from fedkge.configuration import parse
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.greetings import Greetings
@@ -23,7 +24,6 @@ from fedkge.deploy.ring import carry
 from fedkge.deploy.signatures import SEAL_BYTES, Address, Refusal, Signer, Verifier, public_key
 from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.wire import decode, encode
-from fedkge.errors import FedkgeError
 from fedkge.federation.messages import (
     Align,
     Aligned,

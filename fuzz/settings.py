@@ -13,7 +13,7 @@ from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.request_keys import public_text
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.templates import federation_text, site_text
-from fedkge.federation.transcript import recorded_rounds
+from fedkge.runs.transcript import recorded_rounds
 from fuzz.files import file_target, fixed, folder_target
 from fuzz.targets import Target
 
@@ -61,5 +61,5 @@ TARGETS: dict[str, Target] = {
         _kit,
         ("fedkge.deploy.kit", "fedkge.deploy.request_keys"),
     ),
-    "record": file_target("rule", _rounds, [b"all", b"every:5", b"1,5,10"], ("fedkge.federation.transcript",)),
+    "record": file_target("rule", _rounds, [b"all", b"every:5", b"1,5,10"], ("fedkge.runs.transcript",)),
 }

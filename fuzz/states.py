@@ -14,20 +14,20 @@ import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import sealed
 from fedkge.accounting.promises import Promise
-from fedkge.attacks.experiment import AttackPlan, run_attacks
-from fedkge.attacks.target_files import FORMAT, read_targets
+from fedkge.api.training import open_run
 from fedkge.audit import run_audit
+from fedkge.base.errors import FedkgeError
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.status import Status, read_status
 from fedkge.deploy.wire import encode
-from fedkge.errors import FedkgeError
-from fedkge.federation.storage import load_tensors, save_tensors
+from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.target_files import FORMAT, read_targets
 from fedkge.graph import Vocabulary
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.events import Charge, SampledGaussian
 from fedkge.report import gather
-from fedkge.runs import open_run
+from fedkge.store.durable_files import load_tensors, save_tensors
 from fuzz.files import file_target, folder_target
 from fuzz.messages import GREETING
 from fuzz.targets import Judge, Target
@@ -131,18 +131,18 @@ TARGETS: dict[str, Target] = {
         ),
     ),
     "tensors": Target(
-        file_target("model.safetensors", load_tensors, [], ()).make, _tensors, ("fedkge.federation.storage",)
+        file_target("model.safetensors", load_tensors, [], ()).make, _tensors, ("fedkge.store.durable_files",)
     ),
     "run": folder_target(
         _run,
         _read_run,
-        (*REPORT, "fedkge.federation.run", "fedkge.configuration"),
+        (*REPORT, "fedkge.runs.run", "fedkge.configuration"),
     ),
     "targets": file_target(
         "targets.jsonl",
         lambda path: read_targets(path, NAMES, Vocabulary(("r",))),
         ["".join(json.dumps(line) + "\n" for line in CANARIES).encode()],
-        ("fedkge.attacks.target_files",),
+        ("fedkge.experiments.target_files",),
     ),
     "status": file_target("status.json", _status, [STATUS], ("fedkge.deploy.status",)),
     "greetings": file_target("a.safetensors", _greetings, [encode(GREETING)], ("fedkge.deploy.greetings",)),

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from fedkge.accounting import ledger_chain
-from fedkge.copies import noisy_copy
+from fedkge.defences.noisy_copy import noisy_copy
+from fedkge.defences.private_training import PrivateTrainer
 from fedkge.federation import advance, name_release, run
-from fedkge.federation.private_training import PrivateTrainer
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
@@ -31,7 +31,7 @@ from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
-from fedkge.state_folder import VARIABLE
+from fedkge.store.state_folder import VARIABLE
 
 TRIPLES = 3400
 """Of two clients together; each has more than 1,000 training triples."""

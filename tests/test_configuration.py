@@ -8,8 +8,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration, parse, read_toml, restore
-from fedkge.errors import ConfigurationError
 
 FIELDS = Configuration.model_fields
 PLAIN = st.text(st.characters(codec="utf-8"), max_size=20)

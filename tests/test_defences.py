@@ -2,10 +2,10 @@
 
 import pytest
 
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.configuration import parse
-from fedkge.defences import DEFENCES
-from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.defence import Defence, check_defence
+from fedkge.configuration.presets import DEFENCES
+from fedkge.defences.defence import Defence, check_defence
 from fedkge.models import MODELS
 
 

@@ -12,10 +12,10 @@ from fuzz.messages import ANSWERS, TARGETS, WIDTH
 from fuzz.mutation import mutated_message
 from fuzz.targets import all_targets
 
+from fedkge.base.errors import FedkgeError
 from fedkge.deploy import wire
 from fedkge.deploy.member import Member
 from fedkge.deploy.wire import decode, encode
-from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Failure, Goodbye, Greeting, Kept, Scores, Sharing, Upload
 from tests.deploy.every_message import MESSAGES
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fedkge as fk
+from fedkge.api.training import open_run, resume
 from fedkge.cli.app import app
 from fedkge.graph import Graph
-from fedkge.runs import open_run, resume
 
 OPTIONS = {"dimension": 4, "negatives": 4, "rounds": 2, "evaluate_every": 1, "seed": 5}
 

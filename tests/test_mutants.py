@@ -27,9 +27,10 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.copies import CopyPlan, NoisyCopy, noisy_copy
+from fedkge.defences.counts.released import CountPlan, ReleasedCounts, profile_cells
+from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy, noisy_copy
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import Defence, defence_of
 from fedkge.federation.messages import Fit, Greeting, Hello, Upload
 from fedkge.graph import Graph
 from fedkge.graph.synthetic import synthetic_graph
@@ -37,7 +38,6 @@ from fedkge.mechanisms import counts as counting
 from fedkge.mechanisms.counts import NoisyCounts, threshold_for
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.per_triple import Differentiator
-from fedkge.prior.released import CountPlan, ReleasedCounts, profile_cells
 from tests.federation.conftest import SHORT
 
 GRAPH = synthetic_graph(entities=150, relations=5, triples=4200, seed=4)

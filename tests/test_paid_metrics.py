@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fedkge import paid_metrics
 from fedkge.accounting.extras import Extra
 from fedkge.accounting.figures import kept_metrics
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.statements import spending_of
+from fedkge.api import paid_metrics
+from fedkge.api.paid_metrics import reciprocal_ranks, release_metrics
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, PrivacyError
 from fedkge.evaluation.ranking import rank
-from fedkge.federation.run import Run
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.mechanisms.events import Charge, Responses
-from fedkge.paid_metrics import reciprocal_ranks, release_metrics
 from fedkge.report import gather
-from fedkge.runs import open_run, resume, start
-from fedkge.state_folder import VARIABLE
+from fedkge.runs.run import Run
+from fedkge.store.state_folder import VARIABLE
 from tests.neighbours import Releases, graphs, neighbour
 
 SHARDS = graphs()
@@ -180,7 +180,7 @@ def test_neighbours_with_the_same_releases_show_the_same_figures(part: str, tmp_
         with mode:
             run: Run = start(parse(OPTIONS), shards.graphs, folder / "run")
             release_metrics(folder / "run", 1.0, data=shards)
-        from fedkge.shareable import OUTPUTS  # noqa: PLC0415 (heavy)
+        from fedkge.report.shareable import OUTPUTS  # noqa: PLC0415 (heavy)
 
         shown.append({output.name: output.make(run) for output in OUTPUTS})
     assert shown[0] == shown[1]

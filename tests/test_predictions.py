@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import fedkge as fk
-from fedkge import predictions
-from fedkge.errors import ConfigurationError, DataError
-from fedkge.federation.run import Run
+from fedkge.api import predictions
+from fedkge.api.predictions import find, predict
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import Vocabulary
-from fedkge.predictions import find, predict
+from fedkge.runs.run import Run
 
 OPTIONS = {"rounds": 2, "dimension": 8, "negatives": 8, "seed": 3, "evaluate_every": 0}
 

@@ -12,15 +12,15 @@ import pytest
 
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
-from fedkge.attacks.target_files import write_targets
-from fedkge.attacks.targets import Targets
-from fedkge.federation.storage import write_atomically
+from fedkge.base.private_files import make_private, new_file
+from fedkge.experiments.target_files import write_targets
+from fedkge.experiments.targets import Targets
 from fedkge.graph import Graph
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.private_files import make_private, new_file
-from fedkge.vectors.exporting import FORMATS, export_vectors
+from fedkge.runs.vectors.exporting import FORMATS, export_vectors
+from fedkge.store.durable_files import write_atomically
 
 SMALL = {"dimension": 4, "rounds": 2, "local_epochs": 1, "batch_size": 64, "seed": 3, "evaluate-every": 0}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge import errors
+from fedkge.base import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import fedkge as fk
-from fedkge.errors import ConfigurationError, NumericalError, RunError
+from fedkge.api.training import open_run, resume, train
+from fedkge.base.errors import ConfigurationError, NumericalError, RunError
 from fedkge.federation.messages import Scores
 from fedkge.federation.observer import Observer
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import load_tensors, save_tensors
-from fedkge.federation.transcript import Transcript
-from fedkge.runs import open_run, resume, train
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.transcript import Transcript
+from fedkge.store.durable_files import load_tensors, save_tensors
 
 OPTIONS = {
     "rounds": 4,

@@ -10,19 +10,19 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.passing_on import ledger_to_pass_on
-from fedkge.attacks.experiment import AttackPlan, run_attacks
+from fedkge.api.training import start
 from fedkge.cli.report import write_report
 from fedkge.configuration import parse
+from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.federation import messages
-from fedkge.federation.run import Run
 from fedkge.graph.datasets import load
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards
 from fedkge.report import gather
 from fedkge.report.document import Document
-from fedkge.runs import start
-from fedkge.shareable import MESSAGES, OUTPUTS, REFUSED, is_listed
-from fedkge.vectors.exporting import FORMATS
+from fedkge.report.shareable import MESSAGES, OUTPUTS, REFUSED, is_listed
+from fedkge.runs.run import Run
+from fedkge.runs.vectors.exporting import FORMATS
 from tests.neighbours import Releases, graphs, neighbour
 
 SHARDS = graphs()
@@ -148,7 +148,7 @@ def test_attacks_and_canaries_show_in_nothing_that_is_passed_on(tmp_path: Path) 
     for path in (tmp_path / "with" / "run").rglob("*"):
         if path.is_file():
             name = path.relative_to(tmp_path / "with" / "run").as_posix()
-            assert is_listed(name), f"{name}: say in fedkge.shareable who may have it"
+            assert is_listed(name), f"{name}: say in fedkge.report.shareable who may have it"
 
 
 def test_the_test_notices_a_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_the_test_notices_a_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         planted.setattr("fedkge.report.gather", owners)
         assert {"report: report.html", "report: report.json"} <= set(differences(first, second))
     with monkeypatch.context() as planted:
-        planted.setattr("fedkge.shareable.ledger_to_pass_on", lambda content: content)
+        planted.setattr("fedkge.report.shareable.ledger_to_pass_on", lambda content: content)
         assert differences(first, second) == ["ledger: ledger.jsonl"]
 
 

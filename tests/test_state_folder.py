@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fedkge import state_folder as room
-from fedkge.errors import ConfigurationError
-from fedkge.state_folder import VARIABLE, state_folder
+from fedkge.base.errors import ConfigurationError
+from fedkge.store import state_folder as room
+from fedkge.store.state_folder import VARIABLE, state_folder
 
 
 def test_a_user_without_a_home_is_told_which_variable_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import fedkge as fk
+from fedkge.base.errors import ConfigurationError, DataError, RunError
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, DataError, RunError
-from fedkge.federation.run import Run
-from fedkge.vectors import FORMATS, export_vectors, read_vectors, start_vectors
+from fedkge.runs.run import Run
+from fedkge.runs.vectors import FORMATS, export_vectors, read_vectors, start_vectors
 
 NAMES = ["plain", "two words", "100%", "tab\there", "Zoë", "NA", '"quoted"', "trailing ", "%20"]
 OPTIONS = {"rounds": 1, "local_epochs": 1, "negatives": 4, "seed": 3, "evaluate_every": 0}

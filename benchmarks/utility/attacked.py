@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from fedkge.attacks import ATTACKS
-from fedkge.attacks.experiment import ACTIVE, SHADOW, AttackPlan, Outcome, fitting_attacks, run_attacks
-from fedkge.attacks.shadow_attack import SHADOWS
-from fedkge.attacks.targets import Design
-from fedkge.audit.recorded import run_audit
-from fedkge.federation.run import Run
+from fedkge.experiments.experiment import ACTIVE, SHADOW, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.experiments.recorded_audit import run_audit
+from fedkge.experiments.shadow_attack import SHADOWS
+from fedkge.experiments.targets import Design
+from fedkge.runs.run import Run
 
 SHARED, LIKELY, REAL = "shared", "likely", "real"
 """Canaries of names that victim and adversary share, for every attack; likely ones, for the server, and audited; real

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.copies import CopyPrior
+from fedkge.defences.counts import CountPrior
+from fedkge.defences.noisy_copy import CopyPrior
 from fedkge.evaluation import rank, weighted_metrics
 from fedkge.evaluation.popularity import Popularity
-from fedkge.federation.run import Run
 from fedkge.graph import Side, Triples
-from fedkge.prior import CountPrior
+from fedkge.runs.run import Run
 
 EXACT, SAME_EPSILON, OWN = "popularity", "popularity, same epsilon", "counts alone"
 

@@ -26,8 +26,8 @@ from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
 from benchmarks.utility.store import Store
 from fedkge import __version__
+from fedkge.api.training import start
 from fedkge.models import MODELS
-from fedkge.runs import start
 
 RESULTS = Path(__file__).parent.parent / "results" / "utility"
 DATA = ("fb15k-237", "nell-995", "codex-m", "ddb14", "demo")

@@ -1,6 +1,6 @@
 """How well do the models rank? Central training, and federated against isolated and pooled, on FB15k-237.
 
-Every run goes through `fedkge.runs` into a run directory, so an interrupted benchmark goes on where it stopped;
+Every run goes through `fedkge.api.training` into a run directory, so an interrupted benchmark goes on where it stopped;
 one JSON file per run is kept in `benchmarks/results/`.
 """
 
@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from fedkge import __version__
+from fedkge.api.training import resume, start
 from fedkge.configuration import parse
 from fedkge.federation.observer import Observer
-from fedkge.federation.run import RunDirectory
 from fedkge.models import MODELS
-from fedkge.runs import resume, start
+from fedkge.runs.run import RunDirectory
 
 HERE = Path(__file__).parent.parent
 STRATEGIES = {"central": ("fede",), "federated": ("fede", "isolated", "pooled")}

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.utility.attacked import canary_options
 from fedkge.configuration import Configuration, parse
-from fedkge.defences import with_defence
+from fedkge.configuration.presets import with_defence
 from fedkge.reproduction.names import BILINEAR
 
 CLIENTS, ROUNDS = 3, 25

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.utility.attacked import REAL
 from benchmarks.utility.rows import ROWS
 from benchmarks.utility.summary import Key, Mean, Record
-from fedkge.attacks.shadow_features import COPY, MODEL, UPLOADS
+from fedkge.experiments.shadow_features import COPY, MODEL, UPLOADS
 
 MISSING = "–"  # noqa: RUF001
 HEAD = """

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from fedkge.audit.recorded import run_audit
+    from fedkge.api.training import open_run, resume, train
+    from fedkge.experiments.recorded_audit import run_audit
     from fedkge.graph.datasets import load
     from fedkge.graph.graph import Graph
     from fedkge.graph.split import Shards, split
     from fedkge.graph.synthetic import synthetic_graph
-    from fedkge.runs import open_run, resume, train
 
 _HOMES = {
     "Graph": "fedkge.graph.graph",
     "Shards": "fedkge.graph.split",
     "load": "fedkge.graph.datasets",
-    "open_run": "fedkge.runs",
-    "resume": "fedkge.runs",
-    "run_audit": "fedkge.audit.recorded",
+    "open_run": "fedkge.api.training",
+    "resume": "fedkge.api.training",
+    "run_audit": "fedkge.experiments.recorded_audit",
     "split": "fedkge.graph.split",
     "synthetic_graph": "fedkge.graph.synthetic",
-    "train": "fedkge.runs",
+    "train": "fedkge.api.training",
 }
 
 __all__ = ["Graph", "Shards", "load", "open_run", "resume", "run_audit", "split", "synthetic_graph", "train"]

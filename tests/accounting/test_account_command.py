@@ -14,9 +14,9 @@ from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.statements import Spending, epsilon_by_owners
+from fedkge.base.errors import ConfigurationError
 from fedkge.cli.account import _parts
 from fedkge.cli.app import app
-from fedkge.errors import ConfigurationError
 from fedkge.mechanisms.events import (
     Charge,
     Geometric,

@@ -24,7 +24,7 @@ from fedkge.accounting.privacy_profiles import (
 )
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.accounting.rdp import RDPAccountant, curve
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge, Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
 
 PLD, RDP = PLDAccountant(), RDPAccountant()

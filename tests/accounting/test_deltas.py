@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from fedkge.accounting.deltas import chosen_delta, large_epsilon, usual_delta
 from fedkge.accounting.ledger import Ledger
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, PrivacyError
-from fedkge.federation.defence import check_defence, defence_of
+from fedkge.defences.defence import check_defence, defence_of
 from fedkge.graph import Graph
 from fedkge.report.promised import gather_claim
 

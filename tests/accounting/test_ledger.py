@@ -11,7 +11,7 @@ from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.ledger import FILTERED, Entry, Ledger
 from fedkge.accounting.ledger_lines import sealed
 from fedkge.accounting.promises import Promise
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
 from tests.machines import another_machine
 

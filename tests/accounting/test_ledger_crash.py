@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from tests.accounting.spender import CLIENTS
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from fedkge.accounting import Ledger, Promise, make_accountant
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.statements import Spending, spending_over_runs
-from fedkge.audit.claim import claim_of
 from fedkge.cli.app import app
 from fedkge.cli.budget import budget_record, budget_table
+from fedkge.experiments.claim import claim_of
 from fedkge.mechanisms.events import Charge, SampledGaussian
 from fedkge.mechanisms.names import name_event
 

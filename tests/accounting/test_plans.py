@@ -12,7 +12,7 @@ from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.owners import epsilon_of_owners, worst_epsilon
 from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.pld import PLDAccountant
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
 
 RDP = make_accountant("rdp")

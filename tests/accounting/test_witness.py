@@ -13,7 +13,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_lines import read_lines, sealed
 from fedkge.accounting.witness import Witness, witness_folder
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from tests.accounting.test_ledger import ROUND, promise, steps
 from tests.machines import another_machine
 

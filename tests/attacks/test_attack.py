@@ -11,7 +11,7 @@ import pytest
 
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.view import View
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from tests.attacks import MODELS, VISIBLE, area_under_curve, federation, without
 
 DISTANCE_MODELS = ["transe", "rotate"]

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
-from fedkge.attacks.target_files import read_targets
-from fedkge.attacks.targets import Targets
-from fedkge.errors import ConfigurationError, DataError, RunError
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import ConfigurationError, DataError, RunError
+from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets import Targets
 from fedkge.federation.observer import Observer
 from fedkge.graph import Graph, Triples, Vocabulary
 from fedkge.graph.split import Shards, split
-from fedkge.runs import open_run, resume, start
 from tests.attacks.test_recorded import GRAPH, SHARDS, tiny
 
 Named = tuple[str, str, str]

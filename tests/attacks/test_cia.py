@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from fedkge.attacks.canaries import CANARIES
+from fedkge.api.training import start
 from fedkge.attacks.cia import BILINEAR_SCALE, CIA, Reversal, disjoint_groups
-from fedkge.attacks.fork import ForkedSeat
-from fedkge.attacks.target_files import read_targets
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.fork import ForkedSeat
+from fedkge.experiments.target_files import read_targets
 from fedkge.graph import Triples
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import Embedding, Tables, make_scorer
 from fedkge.models.tables import Table
-from fedkge.runs import start
 from tests.attacks import MARGIN, MODELS, area_under_curve, shape_of, twin
 from tests.attacks.test_recorded import tiny
 

@@ -7,7 +7,7 @@ import pytest
 
 from fedkge.attacks import make_attack
 from fedkge.attacks.cip import TINY, extract, ratio
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.models import make_scorer
 from tests.attacks import MODEL_CASES, random_sights, shape_of, twin, view_of
 from tests.attacks.test_upload_difference import cosine, loss_gradient

@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedkge.attacks import ATTACKS, make_attack
-from fedkge.attacks.canaries import CANARIES
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.experiment import (
+from fedkge.attacks.lira import online
+from fedkge.audit.metrics import attack_metrics
+from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.experiment import (
     ACTIVE,
     RESULTS,
     AttackPlan,
@@ -31,14 +34,11 @@ from fedkge.attacks.experiment import (
     run_attacks,
     targets_of,
 )
-from fedkge.attacks.lira import online
-from fedkge.attacks.recorded import recorded_view
-from fedkge.attacks.shadows import ShadowPlan, shadow_scores
-from fedkge.attacks.target_files import read_targets
-from fedkge.attacks.targets import Targets, auxiliary_triples, pool_of
-from fedkge.audit.metrics import attack_metrics
-from fedkge.errors import ConfigurationError, DataError, FedkgeError, RunError
-from fedkge.federation.run import Run
+from fedkge.experiments.recorded_views import recorded_view
+from fedkge.experiments.shadows import ShadowPlan, shadow_scores
+from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets import Targets, auxiliary_triples, pool_of
+from fedkge.runs.run import Run
 from tests.attacks.test_recorded import record
 
 SMALL = AttackPlan(every=2, count=30, calibration=10, cia=CIA(20), threads=2)

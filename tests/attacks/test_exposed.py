@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.experiment import AttackPlan, run_attacks
-from fedkge.attacks.exposed import EXPOSED, found_members
-from fedkge.attacks.target_files import read_targets
 from fedkge.audit.metrics import tpr_at_fpr
+from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.exposed import EXPOSED, found_members
+from fedkge.experiments.target_files import read_targets
 from tests.attacks.test_recorded import record
 
 

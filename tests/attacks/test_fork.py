@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.fork import ForkedSeat
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.run import Run
-from fedkge.federation.transcript import Transcript
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.experiments.fork import ForkedSeat
 from fedkge.models.tables import Table
+from fedkge.runs.run import Run
+from fedkge.runs.transcript import Transcript
 from tests.attacks.test_recorded import record
 
 ADVERSARY = "client-1"

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge import runs
-from fedkge.attacks.canaries import CANARIES
+from fedkge.api import training as runs
 from fedkge.attacks.cia import disjoint_groups
-from fedkge.attacks.experiment import INLINE, AttackPlan, fitting_attacks, run_attacks
-from fedkge.attacks.inline import PERIOD, STATE, inline_gain, periods, schedule
-from fedkge.attacks.target_files import read_targets
-from fedkge.errors import ConfigurationError, RunError
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.experiment import INLINE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.experiments.inline import PERIOD, STATE, inline_gain, periods, schedule
+from fedkge.experiments.target_files import read_targets
 from fedkge.federation.observer import Observer
-from fedkge.federation.run import Run
-from fedkge.federation.storage import load_tensors
-from fedkge.federation.transcript import Transcript
 from fedkge.models import Embedding, Tables
+from fedkge.runs.run import Run
+from fedkge.runs.transcript import Transcript
+from fedkge.store.durable_files import load_tensors
 from tests.attacks.test_recorded import SHARDS, record, tiny
 
 OPTIONS: dict[str, Any] = {"rounds": 2 * PERIOD + 1, "canaries": 40, "inline_attack": "cia"}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedkge.attacks.lira import Shadows, offline, online
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from tests.attacks import area_under_curve
 
 

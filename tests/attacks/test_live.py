@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fedkge.api.training import start
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.experiment import RESULTS, AttackPlan, run_attacks
-from fedkge.attacks.exposed import EXPOSED
-from fedkge.attacks.live import LiveAttacks
-from fedkge.runs import start
+from fedkge.experiments.experiment import RESULTS, AttackPlan, run_attacks
+from fedkge.experiments.exposed import EXPOSED
+from fedkge.experiments.live import LiveAttacks
 from tests.attacks.test_recorded import SHARDS, tiny
 
 PLAN = AttackPlan(attacks=("si-link", "si-centres", "cip", "cia"), every=2, count=30, calibration=10, cia=CIA(20, 2))

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.outcomes import Outcome
-from fedkge.attacks.plot import draw, plot_outcomes
 from fedkge.audit.metrics import attack_metrics
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
+from fedkge.experiments.outcomes import Outcome
+from fedkge.experiments.plot import draw, plot_outcomes
 
 
 def outcomes() -> list[Outcome]:

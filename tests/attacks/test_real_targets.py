@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.canaries import CANARIES, insert_canaries
-from fedkge.attacks.target_files import read_targets
-from fedkge.attacks.targets import Targets, run_ids
-from fedkge.errors import DataError
+from fedkge.api.training import open_run, start
+from fedkge.base.errors import DataError
+from fedkge.experiments.canaries import CANARIES, insert_canaries
+from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets import Targets, run_ids
 from fedkge.graph import Graph, Triples, Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs import open_run, start
 from tests.attacks.test_recorded import SHARDS, record, tiny
 
 LARGE = split(synthetic_graph(entities=200, relations=6, triples=12_000, seed=1), clients=2, by="entity", seed=3)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge.attacks.recorded import recorded_view, shard_of
+from fedkge.api.training import start
+from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.run import Run
-from fedkge.federation.transcript import Transcript
+from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs import start
+from fedkge.runs.run import Run
+from fedkge.runs.transcript import Transcript
 
 GRAPH = synthetic_graph(entities=120, relations=4, triples=1500, seed=1)
 SHARDS = split(GRAPH, clients=3, by="entity", seed=3, overlap=0.6)

@@ -7,7 +7,7 @@ import pytest
 
 from fedkge.attacks import RowsChanged, rows_changed
 from fedkge.attacks.view import Sight, partial_table
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.models import make_scorer
 from tests.attacks import federation, shape_of, view_of
 

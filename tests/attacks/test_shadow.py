@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from fedkge.attacks.shadow import shadow_scores
 from fedkge.audit.metrics import auc
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 
 
 def world(

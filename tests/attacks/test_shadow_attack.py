@@ -12,10 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge.attacks.experiment import AttackPlan, run_attacks
-from fedkge.attacks.exposed import EXPOSED
-from fedkge.attacks.shadow_attack import SHADOWS, attack_by_shadows
-from fedkge.attacks.shadow_features import (
+from fedkge.api.training import start
+from fedkge.audit.metrics import auc
+from fedkge.base.errors import ConfigurationError
+from fedkge.configuration import parse
+from fedkge.defences.counts import ReleasedCounts
+from fedkge.defences.counts.released import CountPlan
+from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.exposed import EXPOSED
+from fedkge.experiments.recorded_audit import run_audit
+from fedkge.experiments.shadow_attack import SHADOWS, attack_by_shadows
+from fedkge.experiments.shadow_features import (
     COPY,
     MEASURES,
     MODEL,
@@ -25,22 +32,15 @@ from fedkge.attacks.shadow_features import (
     unexplained_counts,
     variants_of,
 )
-from fedkge.attacks.shadows import FOLDER, ShadowPlan
-from fedkge.attacks.targets import Targets
-from fedkge.audit.metrics import auc
-from fedkge.audit.recorded import run_audit
-from fedkge.audit.white_box import canaries_of
-from fedkge.audit.white_box_copy import auditors_triples
-from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError
-from fedkge.federation.run import Run
+from fedkge.experiments.shadows import FOLDER, ShadowPlan
+from fedkge.experiments.targets import Targets
+from fedkge.experiments.white_box import canaries_of
+from fedkge.experiments.white_box_copy import auditors_triples
 from fedkge.graph.ordered import ordered
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.prior import ReleasedCounts
-from fedkge.prior.released import CountPlan
-from fedkge.runs import start
+from fedkge.runs.run import Run
 from tests.attacks.test_recorded import TINY
 
 GRAPH = synthetic_graph(entities=150, relations=5, triples=5000, seed=1)

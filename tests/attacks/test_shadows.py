@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedkge.api.training import start
 from fedkge.attacks import make_attack
-from fedkge.attacks.canaries import CANARIES, insert_canaries
 from fedkge.attacks.lira import Shadows
-from fedkge.attacks.recorded import recorded_view
-from fedkge.attacks.shadows import FOLDER, STREAM, ShadowPlan, shadow_coins, shadow_scores, without_canaries
-from fedkge.attacks.target_files import read_targets
-from fedkge.attacks.targets import Targets
-from fedkge.federation.run import Run
+from fedkge.experiments.canaries import CANARIES, insert_canaries
+from fedkge.experiments.recorded_views import recorded_view
+from fedkge.experiments.shadows import FOLDER, STREAM, ShadowPlan, shadow_coins, shadow_scores, without_canaries
+from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets import Targets
 from fedkge.graph import Graph, Triples
-from fedkge.runs import start
+from fedkge.runs.run import Run
 from tests.attacks.test_recorded import SHARDS, record
 
 BASE = "upload-difference"

@@ -22,7 +22,7 @@ from fedkge.attacks.si_published import (
 )
 from fedkge.attacks.structure import circular_median, estimate_relations
 from fedkge.attacks.view import Sight
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.models import make_scorer
 from tests.attacks import area_under_curve, federation, random_sights, shape_of, twin, view_of
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedkge.attacks.target_files import read_targets, write_targets
-from fedkge.attacks.targets import Design, Targets, draw_targets
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
+from fedkge.experiments.target_files import read_targets, write_targets
+from fedkge.experiments.targets import Design, Targets, draw_targets
 from fedkge.graph import Vocabulary
 from tests.attacks.test_targets import ALL, GRAPH, named, pool, random, same
 

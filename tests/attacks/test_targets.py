@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedkge.attacks.targets import (
+from fedkge.base.errors import ConfigurationError, DataError
+from fedkge.experiments.targets import (
     DESIGNS,
     Design,
     Pool,
@@ -21,7 +22,6 @@ from fedkge.attacks.targets import (
     pool_of,
     run_ids,
 )
-from fedkge.errors import ConfigurationError, DataError
 from fedkge.graph import Graph, Triples, Vocabulary
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from fedkge.attacks import ATTACKS
-from fedkge.attacks.recorded import recorded_view
-from fedkge.attacks.targets import draw_targets, pool_of
 from fedkge.attacks.view import Adversary, Sight, View
+from fedkge.experiments.recorded_views import recorded_view
+from fedkge.experiments.targets import draw_targets, pool_of
 from fedkge.federation.messages import Rows
-from fedkge.federation.run import Run, RunDirectory
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph
+from fedkge.runs.run import Run, RunDirectory
 from tests.attacks.test_recorded import SHARDS, tiny
 
 VICTIM, CLIENT, THIRD = "client-0", "client-1", "client-2"

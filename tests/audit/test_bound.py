@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from fedkge.audit.bound import alpha_of, ceiling, epsilon_lower_bound, p_value
 from fedkge.audit.gaussian_bound import gaussian_epsilon, gaussian_lower_bound, mu_lower_bound, refutes
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 
 
 def written_out(epsilon: float, right: int, guesses: int, canaries: int, delta: float) -> float:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge.attacks.canaries import CANARIES, insert_canaries
-from fedkge.attacks.targets import Targets
-from fedkge.errors import DataError, RunError
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import DataError, RunError
+from fedkge.experiments.canaries import CANARIES, insert_canaries
+from fedkge.experiments.targets import Targets
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Vocabulary
-from fedkge.runs import open_run, resume, start
 from tests.attacks.test_recorded import SHARDS, tiny
 
 ENTITIES = Vocabulary.union([shard.entities for shard in SHARDS])

@@ -9,7 +9,7 @@ import pytest
 
 from fedkge.audit import audit, epsilon_lower_bound
 from fedkge.audit.guesses import corrected, default_guesses, right_guesses
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 
 COINS = np.random.default_rng(1).integers(0, 2, 1000).astype(bool)
 

@@ -26,7 +26,7 @@ from fedkge.audit.metrics import (
     smallest_fpr,
     tpr_at_fpr,
 )
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 
 Scores = NDArray[np.float64]
 Bits = NDArray[np.bool_]

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import fedkge as fk
-from fedkge.attacks.canaries import CANARIES
-from fedkge.attacks.target_files import read_targets, write_targets
-from fedkge.audit.claim import Claim, claim_of
-from fedkge.audit.recorded import RESULTS, RunAudit, fitting, reach, run_audit
+from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.run import LEDGER, Run
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.recorded_audit import RESULTS, RunAudit, fitting, reach, run_audit
+from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs.run import LEDGER, Run
 
 SHARDS = split(synthetic_graph(entities=300, relations=6, triples=1500, seed=1), clients=2, by="entity", overlap=0.6)
 OPTIONS: dict[str, Any] = {

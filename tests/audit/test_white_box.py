@@ -11,9 +11,9 @@ import pytest
 
 import fedkge as fk
 from fedkge.audit import right_guesses
-from fedkge.audit.white_box import canaries_of, white_box_scores
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.run import Run
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.experiments.white_box import canaries_of, white_box_scores
+from fedkge.runs.run import Run
 
 SHARDS = fk.split(fk.synthetic_graph(entities=150, relations=12, triples=900, seed=1), clients=2, overlap=0.8)
 OPTIONS: dict[str, Any] = {

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import fedkge as fk
-from fedkge.audit.recorded import RunAudit, fitting, reach, run_audit
-from fedkge.audit.white_box import canaries_of, white_box_scores
-from fedkge.audit.white_box_copy import asked_canaries, auditors_triples, copy_of, copy_scores, told_by_sum
+from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.copies import CopyPlan, NoisyCopy
-from fedkge.copies.noisy_copy import cells_of
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.run import Run
+from fedkge.defences.counts.denoising import log_below, log_likelihood
+from fedkge.defences.counts.released import profile_cells
+from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy
+from fedkge.defences.noisy_copy.noisy_copy import cells_of
+from fedkge.experiments.recorded_audit import RunAudit, fitting, reach, run_audit
+from fedkge.experiments.white_box import canaries_of, white_box_scores
+from fedkge.experiments.white_box_copy import asked_canaries, auditors_triples, copy_of, copy_scores, told_by_sum
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.prior.denoising import log_below, log_likelihood
-from fedkge.prior.released import profile_cells
+from fedkge.runs.run import Run
 
 COPY = "recommended"
 """The defence by copy."""

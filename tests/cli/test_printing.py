@@ -7,12 +7,12 @@ import pytest
 import typer
 from rich.console import Console
 
+from fedkge.base.errors import DataError
+from fedkge.base.text import printable
 from fedkge.cli.errors import guarded
 from fedkge.cli.tables import PlainConsole, grid, say, stderr, stdout
 from fedkge.deploy import coordinator, member
 from fedkge.deploy.logs import log_of
-from fedkge.errors import DataError
-from fedkge.text import printable
 
 NAME = "[red]fever[/red] [link=http://evil.example]click[/link]\x1b[2J\x1b]0;owned\x07\u202edne\r\x9b31m"
 

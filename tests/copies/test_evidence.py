@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.copies import CopyPlan, NoisyCopy
-from fedkge.copies import evidence as module
-from fedkge.copies.evidence import MOST_EVIDENCE, evidence
-from fedkge.copies.noisy_copy import triples_of
+from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy
+from fedkge.defences.noisy_copy import evidence as module
+from fedkge.defences.noisy_copy.evidence import MOST_EVIDENCE, evidence
+from fedkge.defences.noisy_copy.noisy_copy import triples_of
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import MODELS, Embedding, ModelShape, initial_tables, make_scorer

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from fedkge.copies import CopyPlan, CopyPrior, NoisyCopy, noisy_copy
-from fedkge.copies.expectation import Ends, asked_cells, ends_of, least_rate
-from fedkge.copies.noisy_copy import held_out, triples_of, truths
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
+from fedkge.defences.counts.denoising import Profile, Row
+from fedkge.defences.noisy_copy import CopyPlan, CopyPrior, NoisyCopy, noisy_copy
+from fedkge.defences.noisy_copy.expectation import Ends, asked_cells, ends_of, least_rate
+from fedkge.defences.noisy_copy.noisy_copy import held_out, triples_of, truths
+from fedkge.defences.releases import model_arrays, prior_of, released_of
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer
-from fedkge.prior.denoising import Profile, Row
-from fedkge.releases import model_arrays, prior_of, released_of
 
 GRAPH = synthetic_graph(entities=200, relations=5, triples=4000, seed=3)
 SIZES = len(GRAPH.entities), len(GRAPH.relations)

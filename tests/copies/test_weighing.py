@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedkge.copies import CopyPlan, CopyPrior, NoisyCopy, weighing
-from fedkge.copies.noisy_copy import HELD_OUT, cells_of, held_out, triples_of
-from fedkge.copies.weighing import WEIGHTS, _reciprocal_ranks, weigh
+from fedkge.defences.noisy_copy import CopyPlan, CopyPrior, NoisyCopy, weighing
+from fedkge.defences.noisy_copy.noisy_copy import HELD_OUT, cells_of, held_out, triples_of
+from fedkge.defences.noisy_copy.weighing import WEIGHTS, _reciprocal_ranks, weigh
 from fedkge.evaluation import rank
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource

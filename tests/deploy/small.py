@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
+from fedkge.defences.defence import defence_of
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
@@ -31,16 +32,15 @@ from fedkge.deploy.status import read_status
 from fedkge.deploy.trial import COMMAND
 from fedkge.deploy.wire import Numbers, as_reply, decode, encode
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Reply, Request
-from fedkge.federation.run import Run, shape_of
 from fedkge.federation.server import Server, ServerPlan
-from fedkge.federation.storage import load_tensors
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs.run import Run, shape_of
+from fedkge.store.durable_files import load_tensors
 
 SEED = 7
 TRAINING: Mapping[str, Any] = {

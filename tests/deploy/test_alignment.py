@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedkge.base.errors import DataError, PrivacyError
 from fedkge.deploy.alignment import (
     PSEUDONYM_BYTES,
     UnionIndex,
@@ -22,7 +23,6 @@ from fedkge.deploy.alignment import (
     pseudonyms,
 )
 from fedkge.deploy.keys import Key
-from fedkge.errors import DataError, PrivacyError
 from fedkge.graph import Graph
 
 KEY, OTHER = Key(bytes(range(32))), Key(bytes(range(1, 33)))

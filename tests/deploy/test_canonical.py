@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedkge.base.errors import DataError
 from fedkge.deploy.canonical import Report, Rules, canonical_graph, canonical_names
-from fedkge.errors import DataError
 from fedkge.graph import Graph
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)

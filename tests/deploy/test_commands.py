@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
+from fedkge.base.errors import ConfigurationError, DataError, UnavailableError
 from fedkge.cli.app import app
-from fedkge.defences import DEFENCES
+from fedkge.configuration.presets import DEFENCES
 from fedkge.deploy.federation_file import FederationFile, read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.signatures import public_key
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import ConfigurationError, DataError, UnavailableError
 from tests.test_private_files import open_to_others
 
 

@@ -11,6 +11,8 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge import __version__
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import open_run
+from fedkge.base.errors import RunError
 from fedkge.cli.app import app
 from fedkge.deploy.coordinator import HANDED_OUT, handed_out, usual_seconds
 from fedkge.deploy.layout import Layout
@@ -18,10 +20,8 @@ from fedkge.deploy.policy import proposal
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
-from fedkge.errors import RunError
 from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
-from fedkge.federation.storage import load_tensors
-from fedkge.runs import open_run
+from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
     DEFENDED,
     OPEN,

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
+from fedkge.api.training import open_run
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
 from fedkge.graph.datasets import load
 from fedkge.graph.split import split
-from fedkge.runs import open_run
 from tests.deploy.small import DEFENDED, OPEN, SEED, Parties, deployed, embedded, small_layout, spent_rounds, trained
 from tests.test_private_files import open_to_others
 

@@ -10,7 +10,7 @@ pytest.importorskip("nvflare", reason="a federation of processes needs fedkge[nv
 from fedkge.accounting.ledger import Ledger
 from fedkge.deploy.coordinator import handed_out
 from fedkge.deploy.layout import Layout
-from fedkge.federation.transcript import Transcript
+from fedkge.runs.transcript import Transcript
 from tests.deploy.small import DEFENDED, Parties, deployed, embedded, notes, small_layout, spent_rounds
 
 pytestmark = pytest.mark.slow

@@ -10,18 +10,18 @@ import pytest
 
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
-from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
-from fedkge.attacks.experiment import AttackPlan, run_attacks
-from fedkge.audit.recorded import run_audit
+from fedkge.api.paid_metrics import release_metrics
+from fedkge.api.training import open_run
+from fedkge.base.errors import PrivacyError, RunError
 from fedkge.cli.report import write_report
 from fedkge.configuration import parse
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import PrivacyError, RunError
-from fedkge.federation.run import Run
-from fedkge.paid_metrics import release_metrics
-from fedkge.runs import open_run
+from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.recorded_audit import run_audit
+from fedkge.runs.run import Run
 from tests.deploy.small import DEFENDED, RECOMMENDED, InOneProcess, deployed, shards, small_layout
 
 ROUNDS = 3

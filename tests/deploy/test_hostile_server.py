@@ -33,8 +33,8 @@ from fedkge.federation.messages import (
     Upload,
     Word,
 )
-from fedkge.federation.storage import StorageError
 from fedkge.mechanisms.events import Size
+from fedkge.store.durable_files import StorageError
 
 NAMES = [f"person {number}" for number in range(30)]
 TERMS = {"rounds": 4, "dimension": 8, "batch-size": 64, "local-epochs": 1}

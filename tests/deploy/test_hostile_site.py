@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedkge.base.errors import FedkgeError
 from fedkge.deploy.coordinator import Coordinator, handed_out
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.keys import create_key
@@ -17,10 +18,9 @@ from fedkge.deploy.member import Member
 from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
-from fedkge.errors import FedkgeError
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Sharing, Upload
-from fedkge.federation.run import MODEL
-from fedkge.federation.storage import load_tensors
+from fedkge.runs.run import MODEL
+from fedkge.store.durable_files import load_tensors
 from tests.deploy.every_message import joined, parts
 from tests.test_private_files import open_to_others
 

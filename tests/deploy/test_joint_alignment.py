@@ -13,11 +13,11 @@ pytest.importorskip("nacl")
 
 from nacl import bindings
 
+from fedkge.base.errors import DataError, PrivacyError
 from fedkge.deploy.alignment import malformed
 from fedkge.deploy.group import fresh_scalar, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent_of, go_round
 from fedkge.deploy.keys import Key
-from fedkge.errors import DataError, PrivacyError
 
 KEY = Key(bytes(range(32)))
 EXPONENTS = {site: scalar_from(bytes([number]) * 64) for number, site in enumerate(("a", "b", "c"), start=1)}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fedkge.base.errors import ConfigurationError, DataError, FedkgeError
 from fedkge.deploy.keys import CONSORTIUM, EXPONENT, Key, create_key, read_key
-from fedkge.errors import ConfigurationError, DataError, FedkgeError
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> Path:

@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("nvflare", reason="needs fedkge[nvflare]")
 
+from fedkge.base.errors import FedkgeError
 from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.logs import MOST_LINES, Measured
 from fedkge.deploy.provision import EXECUTOR
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text
-from fedkge.errors import FedkgeError
 
 SERVER = {
     "name": "study",

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.cli.options import choices_of, default_of, limits_of
 from fedkge.configuration import Configuration, kebab
+from fedkge.defences.defence import defence_of
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
-from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
-from fedkge.federation.defence import defence_of
 from fedkge.graph import Graph
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "site-policy.md"

@@ -7,19 +7,19 @@ import pytest
 from typer.testing import CliRunner
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.base.errors import ConfigurationError, DataError, PolicyError
 from fedkge.cli.app import app
-from fedkge.copies import NoisyCopy
-from fedkge.copies.holding import holding_of
+from fedkge.defences.defence import defence_of
+from fedkge.defences.noisy_copy import NoisyCopy
+from fedkge.defences.noisy_copy.holding import holding_of
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.policy import accept
 from fedkge.deploy.preview import preview
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import parse_site, read_site
-from fedkge.errors import ConfigurationError, DataError, PolicyError
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Fit
-from fedkge.federation.run import RunDirectory
+from fedkge.runs.run import RunDirectory
 
 SITE = """
 name = "north"
@@ -203,7 +203,7 @@ def test_sole_mentions_are_counted_for_the_site(folder: Path) -> None:
 
 def test_a_threshold_is_previewed_without_drawing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rare(folder)
-    monkeypatch.setattr("fedkge.federation.name_release.released_names", lambda *_: pytest.fail("nothing is drawn"))
+    monkeypatch.setattr("fedkge.defences.name_release.released_names", lambda *_: pytest.fail("nothing is drawn"))
     path = folder / "site.toml"
     path.write_text(path.read_text().replace('"from-triples"', '"threshold"'), encoding="utf-8")
     before = sorted(folder.rglob("*"))

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import open_run
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.wire import decode
 from fedkge.federation.messages import Accept, Greeting, Kept, Upload
-from fedkge.federation.run import Run
-from fedkge.federation.storage import load_tensors
 from fedkge.mechanisms.events import Geometric, Responses
-from fedkge.runs import open_run
+from fedkge.runs.run import Run
+from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
     RECOMMENDED,
     STEPS,

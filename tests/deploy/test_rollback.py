@@ -11,15 +11,15 @@ import pytest
 
 import fedkge
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import resume
+from fedkge.base.errors import PolicyError, PrivacyError, RunError
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.ledger_ends import LedgerEnd, LedgerEnds
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import PolicyError, PrivacyError, RunError
 from fedkge.federation.messages import Accept, Fit, Greeting, Hello, Invite, Upload
 from fedkge.federation.server import RoundReport, Server
-from fedkge.runs import resume
 from tests.deploy.small import DEFENDED, InOneProcess, deployed, embedded, notes, small_layout, spent_rounds
 from tests.machines import another_machine
 

@@ -21,7 +21,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.federation.messages import Evaluate, Failure, Fit, Hello, Invite
-from fedkge.shareable import MESSAGES, SITE_OUTPUTS
+from fedkge.report.shareable import MESSAGES, SITE_OUTPUTS
 from tests.deploy.small import InOneProcess, small_layout
 from tests.neighbours import Releases, graphs, neighbour
 

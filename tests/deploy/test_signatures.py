@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("nacl", reason="signed requests need PyNaCl")
 
+from fedkge.base.errors import DataError, FedkgeError, RunError, UnavailableError
 from fedkge.deploy import inbox as inbox_module
 from fedkge.deploy.inbox import MOST_WAITING, Inbox, Refusals
 from fedkge.deploy.keys import Key
@@ -27,7 +28,6 @@ from fedkge.deploy.request_keys import (
 )
 from fedkge.deploy.request_numbers import FILE, NumberFile
 from fedkge.deploy.signatures import SEAL_BYTES, Address, Opened, Refusal, Signer, Verifier, public_key
-from fedkge.errors import DataError, FedkgeError, RunError, UnavailableError
 
 KEY = Key(bytes(range(1, 33)))
 HERE = Address("study", "north", "job-1")

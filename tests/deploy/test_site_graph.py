@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from fedkge.base.errors import DataError
 from fedkge.deploy.alignment import pseudonyms
 from fedkge.deploy.keys import Key
 from fedkge.deploy.site_graph import canonical_site, keyed, read_list, site_graph, with_names
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import DataError
 from fedkge.graph import Graph
 
 KEY = Key(bytes(range(32)))

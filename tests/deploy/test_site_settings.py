@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.deploy.canonical import Rules
 from fedkge.deploy.site_settings import SiteSettings, parse_site, read_site
-from fedkge.errors import ConfigurationError
 from fedkge.mechanisms import PUBLISHED
 
 LEAST: dict[str, Any] = {

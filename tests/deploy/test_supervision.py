@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fedkge.base.errors import RunError
 from fedkge.deploy import attend, serve
 from fedkge.deploy.attend import Attendant
 from fedkge.deploy.coordinator import REJOIN_FILE
@@ -19,7 +20,6 @@ from fedkge.deploy.serve import MOST_FAILURES, Supervisor
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import Status
 from fedkge.deploy.trial import Trial
-from fedkge.errors import RunError
 from tests.deploy.small import SEED, small_layout
 
 

@@ -9,17 +9,17 @@ import pytest
 
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import open_run
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_settings import read_site
-from fedkge.federation.run import RunDirectory
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, summarise
 from fedkge.mechanisms.events import Names, Size
-from fedkge.runs import open_run
+from fedkge.runs.run import RunDirectory
 from tests.deploy.small import InOneProcess, small_layout
 
 PRIVACY = {"defence": "recommended", "epsilon": 16.0}

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from fedkge.api.training import open_run, start
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, DataError
-from fedkge.runs import open_run, start
 from tests.end_to_end.test_command_line import fedkge
 
 

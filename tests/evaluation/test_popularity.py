@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.evaluation import Popularity, rank
 from fedkge.graph import SPLITS, Graph, Side, Triples
 from tests.evaluation.scorers import brute_force

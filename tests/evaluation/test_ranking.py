@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 from fedkge.evaluation import Ranking, Ranks, evaluate, rank
 from fedkge.graph import Graph, Side, Triples, Vocabulary, no_triples
 from tests.evaluation.scorers import TableScorer, brute_force

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fedkge.api.training import start
 from fedkge.configuration import Configuration
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
@@ -20,7 +21,6 @@ from fedkge.federation.strategies import make_strategy
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs import start
 
 SHORT: dict[str, Any] = {
     "rounds": 3,

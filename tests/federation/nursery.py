@@ -21,17 +21,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.errors import PrivacyError
-from fedkge.federation.account import open_account
+from fedkge.api.training import resume, start
+from fedkge.base.errors import PrivacyError
+from fedkge.defences.defence import defence_of
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.data_key import read_key
-from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Evaluate, Fit
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import load_tensors
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs import resume, start
+from fedkge.runs.account import open_account
+from fedkge.runs.run import RunDirectory
+from fedkge.store.data_key import read_key
+from fedkge.store.durable_files import load_tensors
 from tests.federation.conftest import short
 
 SHARDS = split(synthetic_graph(entities=60, relations=4, triples=500, seed=1), clients=3, seed=3, overlap=0.5)

@@ -12,16 +12,16 @@ from typer.testing import CliRunner
 
 import fedkge
 from fedkge.accounting.ledger import Ledger
-from fedkge.audit.claim import claim_of
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import PrivacyError, RunError
 from fedkge.cli.app import app
-from fedkge.errors import PrivacyError, RunError
-from fedkge.federation import account
-from fedkge.federation.account import continue_account, open_account
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.state_file import load_state
-from fedkge.federation.storage import beside, write_tensors_beside
+from fedkge.experiments.claim import claim_of
 from fedkge.report.gather import gather
-from fedkge.runs import open_run, resume, start
+from fedkge.runs import account
+from fedkge.runs.account import continue_account, open_account
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.state_file import load_state
+from fedkge.store.durable_files import beside, write_tensors_beside
 from tests.federation.conftest import break_off, short
 from tests.federation.nursery import DEFENCES
 from tests.machines import another_machine
@@ -151,7 +151,7 @@ def continued(run, shards, monkeypatch):
         raise KilledError
 
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.federation.state_file.put_in_place", killed)
+        patched.setattr("fedkge.runs.state_file.put_in_place", killed)
         with pytest.raises(KilledError):
             resume(run, data=shards)
 

@@ -15,15 +15,15 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.accounting.statements import spending_over_runs
-from fedkge.errors import PrivacyError
-from fedkge.federation import advance
-from fedkge.federation.advance import SIZE, assume_exact_size
+from fedkge.api.training import resume, start
+from fedkge.base.errors import PrivacyError
+from fedkge.defences import advance
+from fedkge.defences.advance import SIZE, assume_exact_size
+from fedkge.defences.defence import defence_of, planned_defence
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Fit, Hello
 from fedkge.mechanisms.events import Charge, Size
 from fedkge.mechanisms.size import size_event
-from fedkge.runs import resume, start
 from tests.federation.test_defence import client_of, defended, rows_of
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ def test_a_size_is_on_the_disk_with_its_price_before_it_is_used(shards, tmp_path
         seen.append((Ledger.read(path), triples, paid))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedkge.federation.defence.calibrated", calibrated)
+    monkeypatch.setattr("fedkge.defences.defence.calibrated", calibrated)
     with pytest.raises(KeyboardInterrupt):
         defence_of(defended(**SECRET), "client-0", shards[0], Ledger.open(path))
     ((ledger, triples, paid),) = seen

@@ -14,14 +14,14 @@ import pytest
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.statements import digest_of
+from fedkge.api.training import open_run, resume, train
+from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.cli.account_runs import _check_same_data, _open
-from fedkge.errors import ConfigurationError, PrivacyError, RunError
-from fedkge.federation.data_key import FILE_NAME, DataKey, create_key, key_name, read_key, site_key
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs import open_run, resume, train
-from fedkge.state_folder import VARIABLE, state_folder
+from fedkge.store.data_key import FILE_NAME, DataKey, create_key, key_name, read_key, site_key
+from fedkge.store.state_folder import VARIABLE, state_folder
 
 KEY = DataKey(bytes(range(32)))
 OPTIONS = {"rounds": 1, "dimension": 8, "negatives": 4, "seed": 1, "defence": "recommended", "epsilon": 8.0}

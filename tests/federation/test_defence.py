@@ -12,17 +12,17 @@ import pytest
 from rich.console import Console
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import resume, start
+from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.configuration import parse
-from fedkge.errors import ConfigurationError, PrivacyError, RunError
+from fedkge.defences.defence import check_defence, defence_of
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import check_defence, defence_of
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.observer import Observer
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.state_file import StateFile
 from fedkge.federation.training import Federation
-from fedkge.runs import resume, start
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.state_file import StateFile
 from tests.federation.conftest import SHORT
 from tests.machines import another_machine
 
@@ -146,7 +146,7 @@ def test_a_round_that_failed_before_it_left_is_not_paid_twice(shards, tmp_path, 
         raise OSError("no space left")
 
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.federation.state_file.write_tensors_beside", no_space)
+        patched.setattr("fedkge.runs.state_file.write_tensors_beside", no_space)
         with pytest.raises(OSError, match="no space"):
             client.handle(request)
     client.handle(request)

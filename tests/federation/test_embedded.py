@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Greeting, Hello, Sharing
 from fedkge.federation.server import Server, ServerPlan

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import PrivacyError
-from fedkge.federation.account import open_account
+from fedkge.api.training import resume, start
+from fedkge.base.errors import PrivacyError
 from fedkge.federation.observer import Observer
-from fedkge.federation.storage import StorageError, load_tensors
-from fedkge.runs import resume, start
+from fedkge.runs.account import open_account
+from fedkge.store.durable_files import StorageError, load_tensors
 from tests.federation.conftest import short
 from tests.federation.nursery import DEFENCES
 

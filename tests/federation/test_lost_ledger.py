@@ -7,13 +7,13 @@ import shutil
 import pytest
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import PrivacyError
 from fedkge.configuration import parse
-from fedkge.errors import PrivacyError
-from fedkge.federation.account import open_account
-from fedkge.federation.defence import Defence, defence_of
+from fedkge.defences.defence import Defence, defence_of
 from fedkge.federation.observer import Observer
-from fedkge.federation.run import RunDirectory
-from fedkge.runs import open_run, resume, start
+from fedkge.runs.account import open_account
+from fedkge.runs.run import RunDirectory
 from tests.federation.test_defence import client_of, defended
 from tests.machines import another_machine
 

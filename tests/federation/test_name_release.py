@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.errors import PrivacyError
-from fedkge.federation import name_release
-from fedkge.federation.advance import NAMES, SIZE
-from fedkge.federation.defence import check_defence, defence_of
-from fedkge.federation.name_release import NameFiles, with_released_names
+from fedkge.api.training import open_run, resume, start
+from fedkge.base.errors import PrivacyError
+from fedkge.defences import name_release
+from fedkge.defences.advance import NAMES, SIZE
+from fedkge.defences.defence import check_defence, defence_of
+from fedkge.defences.name_release import NameFiles, with_released_names
 from fedkge.graph import Graph
 from fedkge.graph.restricted import mentions, restricted, sole_mentions
 from fedkge.graph.split import Shards, summarise
 from fedkge.mechanisms.events import Names, Size
 from fedkge.report.promised import gather_claim
-from fedkge.runs import open_run, resume, start
 from tests.federation.test_defence import defended
 
 OPTIONS = {"defence": "recommended", "noise": None, "epsilon": 16.0, "names": "threshold", "rounds": 2}

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedkge.errors import NumericalError, RunError
+from fedkge.base.errors import NumericalError, RunError
 from fedkge.federation.aggregation import average
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Fit, Greeting, Hello, Scores
-from fedkge.federation.run import shape_of
 from fedkge.federation.server import Server, ServerPlan, weighted_mean
+from fedkge.runs.run import shape_of
 from tests.federation.conftest import Mischief, make_clients, short, with_rows
 
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.errors import PrivacyError, RunError
+from fedkge.base.errors import PrivacyError, RunError
 from fedkge.federation.messages import Fit, Share, Upload
-from fedkge.federation.storage import beside
+from fedkge.store.durable_files import beside
 from tests.federation.test_copied import copied
 from tests.federation.test_defence import client_of, defended, killed, rows_of
 
 STEPS, COPY = defended(noise_seed=None), copied(noise_seed=None)
 BEFORE, BETWEEN, AFTER = (
-    "fedkge.federation.state_file.write_tensors_beside",
+    "fedkge.runs.state_file.write_tensors_beside",
     "fedkge.accounting.ledger.Ledger.release",
-    "fedkge.federation.state_file.put_in_place",
+    "fedkge.runs.state_file.put_in_place",
 )
 """The line of the ledger, and what is done before and after it."""
 
@@ -35,7 +35,7 @@ def paid(ledger):
 @pytest.mark.parametrize(
     ("moment", "kept", "charged"),
     [
-        ("fedkge.federation.defended.DefendedRounds.train", 0, [True, False, True]),
+        ("fedkge.defences.defended.DefendedRounds.train", 0, [True, False, True]),
         (BEFORE, 0, [True, False, True]),
         (BETWEEN, 0, [True, False, True]),
         (AFTER, 1, [True, True, True]),
@@ -200,7 +200,7 @@ def test_what_another_process_has_released_is_not_taken_for_paid(shards, tmp_pat
     killed(client_of(shards[0], STEPS, Ledger.open(path)), monkeypatch, BETWEEN)
     clients = [client_of(shards[0], STEPS, Ledger.open(path)) for _ in range(2)]
     assert isinstance(clients[0].handle(Fit(1, rows_of(clients[0]))), Upload)
-    monkeypatch.setattr("fedkge.federation.defended.DefendedRounds.train", lambda *_: pytest.fail("it has drawn"))
+    monkeypatch.setattr("fedkge.defences.defended.DefendedRounds.train", lambda *_: pytest.fail("it has drawn"))
     with pytest.raises(PrivacyError, match="another process writes it too"):
         clients[1].handle(Fit(1, rows_of(clients[1])))
 

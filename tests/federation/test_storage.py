@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from safetensors.numpy import load
 
-from fedkge.errors import RunError
-from fedkge.federation.run import RunDirectory, escape, unescape
-from fedkge.federation.storage import (
+from fedkge.base.errors import RunError
+from fedkge.graph import Vocabulary
+from fedkge.runs.run import RunDirectory, escape, unescape
+from fedkge.store.durable_files import (
     StorageError,
     load_tensors,
     make_folder,
@@ -23,7 +24,6 @@ from fedkge.federation.storage import (
     write_atomically,
     write_tensors_beside,
 )
-from fedkge.graph import Vocabulary
 
 ANY_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 SHAPES = array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=5)
@@ -104,7 +104,7 @@ def test_tensors_whose_name_cannot_be_synced_leave_no_litter(tmp_path, monkeypat
     def fail(_folder):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("fedkge.federation.storage.sync_folder", fail)
+    monkeypatch.setattr("fedkge.store.durable_files.sync_folder", fail)
     with pytest.raises(StorageError, match="could not be written"):
         write_tensors_beside(tmp_path / "a", {"x": np.zeros(2)}, {})
     assert list(tmp_path.iterdir()) == []

@@ -3,11 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.observer import Observer
-from fedkge.federation.randomness import client_generator, server_generator
-from fedkge.federation.run import RunDirectory, provenance_of, shape_of
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.strategies import STRATEGIES
 from fedkge.federation.training import WATCHED, Federation
@@ -15,6 +13,8 @@ from fedkge.models import Embedding, Tables, initial_tables, make_scorer
 from fedkge.models.embedding import initial_rows
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
+from fedkge.runs.run import RunDirectory, provenance_of, shape_of
+from fedkge.store.randomness import client_generator, server_generator
 from tests.federation.conftest import make_clients, short
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedkge.errors import ConfigurationError, RunError
+from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Failure
-from fedkge.federation.run import RunDirectory, shape_of
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import Federation
-from fedkge.federation.transcript import Transcript, View, recorded_rounds
+from fedkge.runs.run import RunDirectory, shape_of
+from fedkge.runs.transcript import Transcript, View, recorded_rounds
 from tests.federation.conftest import Mischief, make_clients, short
 
 NAMES = ["client-0", "client-1", "client-2"]

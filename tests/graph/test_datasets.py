@@ -16,7 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from fedkge.errors import ConfigurationError, DataError, UnavailableError
+from fedkge.base.errors import ConfigurationError, DataError, UnavailableError
 from fedkge.graph import datasets
 from fedkge.graph.catalogue import DATASETS, Dataset, SplitFile
 from fedkge.graph.datasets import cache_folder, fetch, is_cached, labels, load

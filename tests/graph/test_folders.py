@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.errors import DataError, UnavailableError
+from fedkge.base.errors import DataError, UnavailableError
 from fedkge.graph.folders import read_path
 from fedkge.graph.graph import SPLITS, Graph
 from fedkge.graph.pykeen import from_pykeen, to_pykeen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.folders import read_path

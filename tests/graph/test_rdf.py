@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph.folders import read_path
 from fedkge.graph.graph import Graph
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph.building import GraphBuilder, first_occurrences
 from fedkge.graph.folders import read_path
 from fedkge.graph.graph import Graph, distinct_triples

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import SPLITS, Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.numbered_names import NumberedNames

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.numbered_names import NumberedNames
 from fedkge.graph.synthetic import synthetic_graph

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fedkge.errors import FedkgeError
+from fedkge.base.errors import FedkgeError
 
 NASTY_BYTES = (
     b"\x00",

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedkge.attacks.target_files import read_targets
+from fedkge.base.errors import DataError
 from fedkge.deploy.keys import create_key, read_key
 from fedkge.deploy.site_graph import read_list
-from fedkge.errors import DataError
+from fedkge.experiments.target_files import read_targets
 from fedkge.graph import Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.shards_on_disk import load_shards

@@ -20,21 +20,21 @@ from typer.testing import CliRunner
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import CHECKSUM, sealed
-from fedkge.attacks.experiment import AttackPlan, run_attacks
+from fedkge.api.training import open_run, resume
 from fedkge.audit import run_audit
+from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
 from fedkge.cli.app import app
 from fedkge.configuration import Configuration, parse, read_toml
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import Status, read_status
-from fedkge.errors import ConfigurationError, DataError, FedkgeError, RunError
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import load_tensors, save_tensors
-from fedkge.federation.transcript import Transcript
+from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.report.gather import gather
-from fedkge.runs import open_run, resume
-from fedkge.vectors.exporting import export_vectors
-from fedkge.vectors.reading import read_vectors
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.transcript import Transcript
+from fedkge.runs.vectors.exporting import export_vectors
+from fedkge.runs.vectors.reading import read_vectors
+from fedkge.store.durable_files import load_tensors, save_tensors
 from tests.hostile.mutations import harmless, mutated_bytes, mutated_json, mutated_value
 
 OFTEN = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

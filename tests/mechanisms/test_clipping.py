@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms import Clip, PerTriple, Touched
 from fedkge.mechanisms.gaps import Ordered
 from tests.mechanisms.batches import Gradient, batch_of, clipped_sums, random_gradients, sums_in_numpy

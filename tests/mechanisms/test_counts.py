@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.accounting.promises import covers
 from fedkge.accounting.rdp import RDPAccountant, response_divergence
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
+from fedkge.defences.counts.released import CountPlan, ReleasedCounts, profile_cells, typed_cells
 from fedkge.mechanisms import counts as mechanism
 from fedkge.mechanisms.counts import NoisyCounts, threshold_for, two_sided
 from fedkge.mechanisms.events import Charge, Geometric, SampledGaussian
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.prior.released import CountPlan, ReleasedCounts, profile_cells, typed_cells
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 
@@ -62,7 +62,7 @@ def test_types_are_found_in_what_was_released(monkeypatch):
     """The profile's noise is drawn before types are looked for, and they see nothing else."""
     seen = []
     monkeypatch.setattr(
-        "fedkge.prior.released.find_types",
+        "fedkge.defences.counts.released.find_types",
         lambda profile, _: seen.append(profile) or np.zeros(profile.entities, np.int32),
     )
     triples = np.array([[0, 0, 1], [1, 0, 2], [0, 0, 1]], np.int32)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.accounting.rdp import RDPAccountant
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms import metrics
 from fedkge.mechanisms.counts import two_sided
 from fedkge.mechanisms.events import Charge

@@ -16,7 +16,7 @@ from fedkge.accounting.failures import failure_mass
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.accounting.promises import covers
 from fedkge.accounting.rdp import RDPAccountant
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.graph.restricted import mentions
 from fedkge.mechanisms import names as mechanism
 from fedkge.mechanisms.events import Charge, Geometric, Names

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms import NoiseSource
 from fedkge.mechanisms.noise import BLOCK, grid_step
 from fedkge.mechanisms.ziggurat import EDGES, HEIGHTS, RESERVE, TAIL, release_on_grid

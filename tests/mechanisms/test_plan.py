@@ -6,7 +6,7 @@ False-alarm rate of each statistical check: see `tests/statistical/detectors.py`
 import numpy as np
 import pytest
 
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms import (
     Adafest,
     ByValidation,

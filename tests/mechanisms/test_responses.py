@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.accounting.promises import covers
 from fedkge.accounting.rdp import RDPAccountant
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms import responses
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.mechanisms.noise import NoiseSource

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms import NoiseSource, PoissonSampling
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms

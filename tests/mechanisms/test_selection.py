@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
+from fedkge.base.registry import look_up
 from fedkge.mechanisms import (
     SELECTIONS,
     Adafest,
@@ -35,7 +36,6 @@ from fedkge.mechanisms.events import (
 )
 from fedkge.mechanisms.fest import degrees
 from fedkge.mechanisms.selection import rows_outside
-from fedkge.registry import look_up
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 

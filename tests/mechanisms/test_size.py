@@ -17,9 +17,9 @@ from fedkge.accounting.pld import PLDAccountant
 from fedkge.accounting.promises import covers
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.accounting.rdp import RDPAccountant
+from fedkge.base.errors import PrivacyError
 from fedkge.configuration import parse
-from fedkge.errors import PrivacyError
-from fedkge.federation.advance import exact_size, public_size
+from fedkge.defences.advance import exact_size, public_size
 from fedkge.graph import Graph
 from fedkge.mechanisms import size as mechanism
 from fedkge.mechanisms.events import Charge, Geometric, PublishedGaussian, Size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.errors import NumericalError
+from fedkge.base.errors import NumericalError
 from fedkge.models.loss import self_adversarial
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.models.negatives import Negatives
 
 TRIPLES = np.array([[0, 0, 1], [0, 0, 2], [0, 0, 3], [4, 1, 0]], dtype=np.int32)

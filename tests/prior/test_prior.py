@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
+from fedkge.defences.counts import CountPrior, ReleasedCounts
+from fedkge.defences.counts.denoising import Posterior, Profile
+from fedkge.defences.counts.released import CountPlan, profile_cells
 from fedkge.evaluation import evaluate
 from fedkge.evaluation.popularity import Popularity
 from fedkge.graph import Graph
@@ -13,9 +16,6 @@ from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.counts import NoisyCounts
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer
-from fedkge.prior import CountPrior, ReleasedCounts
-from fedkge.prior.denoising import Posterior, Profile
-from fedkge.prior.released import CountPlan, profile_cells
 
 QUIET = CountPlan(profile_scale=0.1, typed_scale=0.1, types=1)
 

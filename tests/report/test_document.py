@@ -13,8 +13,8 @@ import pytest
 import tomlkit
 
 from fedkge.accounting.posterior import guess_worth
+from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import parse
-from fedkge.errors import PrivacyError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fedkge.errors import UnavailableError
+from fedkge.base.errors import UnavailableError
 from fedkge.report import Document, gather, render
 from fedkge.report.comparison import compare
 from fedkge.report.figures import draw

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.report.reproduction import render_reproduction
 from fedkge.report.reproduction_figures import draw_reproduction
 from fedkge.report.reproduction_markdown import markdown_reproduction

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
 from fedkge.reproduction.cells import Cell, Key, path_of, read_cell, read_cells
 from fedkge.reproduction.measure import Places, measure
 from fedkge.reproduction.plan import Work, wanted, works

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.errors import ConfigurationError
+from fedkge.api.training import check
+from fedkge.base.errors import ConfigurationError
 from fedkge.reproduction.cells import Key
 from fedkge.reproduction.cost import CALIBRATION, estimated_seconds
 from fedkge.reproduction.crossings import counting, crossings, defences_of, epsilon_after, spent_after
 from fedkge.reproduction.measure import shards_for
 from fedkge.reproduction.plan import cells_of, wanted, works
 from fedkge.reproduction.settings import PARTS, Settings, default_folder
-from fedkge.runs import check
 from tests.reproduction.tiny import write_tiny
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper.tex"

@@ -30,15 +30,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fedkge.api.training import start
 from fedkge.audit import audit
-from fedkge.audit.claim import claim_of
-from fedkge.audit.white_box import canaries_of, white_box_scores
 from fedkge.configuration import parse
-from fedkge.copies import noisy_copy
+from fedkge.defences.noisy_copy import noisy_copy
+from fedkge.experiments.claim import claim_of
+from fedkge.experiments.white_box import canaries_of, white_box_scores
 from fedkge.graph import Graph
 from fedkge.mechanisms import counts, responses
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.runs import start
 
 COPY = "recommended"
 """The defence by copy."""

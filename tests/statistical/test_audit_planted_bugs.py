@@ -2,7 +2,8 @@
 
 Two clients train under dense noise at a claimed epsilon of 1, on all of their triples in every step, two rounds of one
 step. The victim's canaries go in by independent coins; its public size is a fixed number, so that no size tells. The
-auditor is the strongest that the promise covers (`fedkge.audit.white_box`), with one look: a fixed number of guesses.
+auditor is the strongest that the promise covers (`fedkge.experiments.white_box`). It looks once: a fixed number of
+guesses.
 
 How sharp this is. A Gaussian mechanism of epsilon 1 at delta 1e-5 has mu 0.27, half of its noise mu 0.54, and the
 one-run bound lies well below the truth: it takes 20,000 canaries, whose gradients must not cover each other, to push
@@ -29,9 +30,9 @@ from numpy.typing import NDArray
 
 import fedkge as fk
 from fedkge.audit import AuditResult, audit
-from fedkge.audit.claim import Claim, claim_of
-from fedkge.audit.white_box import canaries_of, white_box_scores
-from fedkge.federation.defence import Defence
+from fedkge.defences.defence import Defence
+from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.white_box import canaries_of, white_box_scores
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
 

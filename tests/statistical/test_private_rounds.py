@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
+from fedkge.defences.defence import defence_of
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
 from fedkge.federation.messages import Fit, Upload
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.mechanisms import LazyNoise, NoiseSource

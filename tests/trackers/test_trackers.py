@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from fedkge.base.errors import ConfigurationError, UnavailableError
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, UnavailableError
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.trackers import TRACKERS, make_tracker
 

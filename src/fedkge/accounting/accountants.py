@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.registry import look_up
 from fedkge.mechanisms.events import Charge, Event
-from fedkge.registry import look_up
 
 if TYPE_CHECKING:
     from fedkge.accounting.pld import PLDAccountant

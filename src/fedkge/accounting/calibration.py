@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from fedkge.accounting.accountants import Accountant
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge
 
 LEAST_NOISE, MOST_NOISE = 0.05, 10_000.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from fedkge.accounting.accountants import Accountant, merged
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge
 
 Curve: TypeAlias = list[tuple[int, float]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedkge.accounting.accountants import check_delta
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 
 USUAL_DELTA = 1e-5
 LEAST_UNITS = 100
@@ -28,8 +28,9 @@ def chosen_delta(delta: float | None, triples: int, allow_large: bool = False) -
     >>> chosen_delta(0.5, 500)
     Traceback (most recent call last):
     ...
-    fedkge.errors.PrivacyError: delta: expected less than 1/500, one over the public number of triples, got 0.5: a \
-mechanism that publishes a random triple would keep it; leave --delta out (then it is 1e-05), or say --allow-large-delta
+    fedkge.base.errors.PrivacyError: delta: expected less than 1/500, one over the public number of triples, got 0.5: \
+a mechanism that publishes a random triple would keep it; leave --delta out (then it is 1e-05), or say \
+--allow-large-delta
     """
     if delta is None:
         return usual_delta(triples)

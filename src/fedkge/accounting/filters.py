@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fedkge.accounting.accountants import check_delta
 from fedkge.accounting.beforehand import apart
 from fedkge.accounting.failures import failure_mass
-from fedkge.errors import ConfigurationError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
 from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines, run_of
 from fedkge.accounting.promises import Promise, covers
 from fedkge.accounting.witness import Witness, witness_folder
-from fedkge.errors import PrivacyError
-from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Charge
+from fedkge.store.durable_files import make_folder, write_atomically
 
 __all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
@@ -96,7 +96,7 @@ class Ledger:
     def read(cls, path: str | os.PathLike[str], run: str = "") -> Ledger:
         """The ledger at `path` as it stands, to look at: nothing is written, a torn line is counted all the same.
 
-        Whoever reads the ledger of a run directory uses `fedkge.federation.account.open_account`, which also looks at
+        Whoever reads the ledger of a run directory uses `fedkge.runs.account.open_account`, which also looks at
         the clients' states.
         """
         ledger = cls(Path(path), run, Witness(witness_folder()))

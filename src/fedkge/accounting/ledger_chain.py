@@ -7,8 +7,8 @@ from typing import Any
 
 from fedkge.accounting.ledger_lines import NONCE, RUN, fresh_token, is_token, sealed
 from fedkge.accounting.witness import Head, Witness, witness_folder
-from fedkge.errors import PrivacyError
-from fedkge.state_folder import VARIABLE
+from fedkge.base.errors import PrivacyError
+from fedkge.store.state_folder import VARIABLE
 
 
 class Chain:

@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fedkge.errors import PrivacyError
-from fedkge.plain_files import parse_json
+from fedkge.base.errors import PrivacyError
+from fedkge.base.plain_files import parse_json
 
 CHECKSUM, NONCE, RUN = "checksum", "nonce", "run"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from fedkge.accounting.accountants import Accountant, merged
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge
 
 MOST_GROUPS = 200

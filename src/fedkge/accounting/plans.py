@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedkge.accounting.accountants import check_delta, merged
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.registry import look_up
 from fedkge.mechanisms.events import Charge, Event, PublishedTest, SampledGaussian, SampledPair, SampledTest
-from fedkge.registry import look_up
 
 MOST_FAILURE = 0.5
 """A test that passes wrongly more often than this is none."""

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fedkge.accounting.accountants import ACCOUNTANTS, NEIGHBOURS, check_delta, merged
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.registry import look_up
 from fedkge.mechanisms.events import Charge, Names
-from fedkge.registry import look_up
 
 UNIT = "triple"
 COPIED = "copy"

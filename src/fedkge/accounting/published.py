@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fedkge.accounting.accountants import check_delta, merged
 from fedkge.accounting.beforehand import apart
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.events import Charge, PublishedGaussian, PublishedTest, SampledGaussian, SampledTest, Size
 
 MOST_ORDER = 256

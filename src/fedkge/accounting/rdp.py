@@ -22,7 +22,7 @@ from scipy.special import gammaln, logsumexp
 from fedkge.accounting.accountants import check_delta, merged
 from fedkge.accounting.beforehand import apart
 from fedkge.accounting.failures import failure_mass
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.events import (
     Charge,
     Event,

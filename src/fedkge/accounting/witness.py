@@ -16,10 +16,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedkge.errors import PrivacyError
-from fedkge.federation.storage import sync_folder
-from fedkge.private_files import make_private, open_private
-from fedkge.state_folder import VARIABLE, state_folder
+from fedkge.base.errors import PrivacyError
+from fedkge.base.private_files import make_private, open_private
+from fedkge.store.durable_files import sync_folder
+from fedkge.store.state_folder import VARIABLE, state_folder
 
 _HEAD = re.compile(rb"([0-9]+) ([0-9a-f]{64})")
 

@@ -12,7 +12,7 @@ from fedkge.attacks.structure import COLLUSION, relations_of_client
 from fedkge.attacks.trajectory import Trajectory
 from fedkge.attacks.upload_difference import UploadCombined, UploadDifference
 from fedkge.attacks.view import Adversary, Sight, View
-from fedkge.registry import look_up
+from fedkge.base.registry import look_up
 
 _ALL: tuple[Attack, ...] = (
     SIPublished(),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.attacks.view import Adversary, View
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Triples
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fedkge.attacks.upload_difference import match
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table

@@ -29,7 +29,7 @@ from fedkge.attacks.structure import (
 )
 from fedkge.attacks.upload_difference import match
 from fedkge.attacks.view import Sight, View
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import Triples
 from fedkge.models.tables import Table
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 
 Scores = NDArray[np.floating[Any]]
 Coins = NDArray[np.bool_]

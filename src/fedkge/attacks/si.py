@@ -25,7 +25,7 @@ from fedkge.attacks.structure import (
     worst_where_unknown,
 )
 from fedkge.attacks.view import View
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Triples
 from fedkge.models.scorer import Scorer
 

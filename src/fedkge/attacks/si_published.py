@@ -16,7 +16,7 @@ from fedkge.attacks.attack import Needs
 from fedkge.attacks.si import SERVER, require_structure
 from fedkge.attacks.structure import Scores, known_rows, newest_sight, require_known, table_of
 from fedkge.attacks.view import View
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.kernel import kernel
 from fedkge.models.rotate import RotatE

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedkge.attacks.attack import Needs
 from fedkge.attacks.view import Sight, View
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.rotate import RotatE

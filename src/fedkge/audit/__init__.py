@@ -12,7 +12,7 @@ from fedkge.audit.gaussian_bound import gaussian_epsilon, gaussian_lower_bound
 from fedkge.audit.guesses import AuditResult, Finding, audit, right_guesses
 
 if TYPE_CHECKING:
-    from fedkge.audit.recorded import RunAudit, run_audit
+    from fedkge.experiments.recorded_audit import RunAudit, run_audit
 
 __all__ = [
     "AuditResult",

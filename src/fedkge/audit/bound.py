@@ -16,7 +16,7 @@ import math
 import numpy as np
 from scipy import special
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 
 CONFIDENCE = 0.95
 DELTA = 1e-5

@@ -12,7 +12,7 @@ import math
 from scipy import special
 
 from fedkge.audit.bound import CONFIDENCE, DELTA, HALVINGS, alpha_of, check_counts
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 
 LABEL = "if the mechanism is Gaussian-like"
 LARGEST_MU = 64.0

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedkge.audit.bound import CONFIDENCE, DELTA, alpha_of, check_delta, epsilon_lower_bound
 from fedkge.audit.gaussian_bound import LABEL, gaussian_lower_bound
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 
 SHARES = (0.1, 0.5)
 """Of the canaries: so many guesses, unless numbers are given. Few for a leak that shows in extreme scores, many for a

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 
 LEVEL = 0.95
 RATES = (0.1, 0.01, 0.001)

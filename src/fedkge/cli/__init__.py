@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from fedkge.private_files import UMASK
+from fedkge.base.private_files import UMASK
 
 
 def main() -> None:

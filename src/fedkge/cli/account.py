@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
-from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from fedkge.accounting.posterior import guess_worth, percent
 from fedkge.cli.tables import grid, print_json, stdout
-from fedkge.defences import FEW_TRIPLES
+from fedkge.configuration.presets import FEW_TRIPLES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fedkge.accounting.posterior import GuessWorth
-    from fedkge.federation.defence import Defence
+    from fedkge.defences.defence import Defence
 
 FEW, MANY = f"a client with fewer than {FEW_TRIPLES:g} triples per entity", "a client"
 
@@ -50,7 +50,7 @@ def _cell(chance: float | None) -> str:
 def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
     """A copy's plan for this budget, by public numbers; where triples are few it may have other shares."""
     from fedkge.configuration import parse  # noqa: PLC0415 (slow to import)
-    from fedkge.federation.defence import Defence  # noqa: PLC0415
+    from fedkge.defences.defence import Defence  # noqa: PLC0415
     from fedkge.mechanisms.events import Charge  # noqa: PLC0415
     from fedkge.mechanisms.size import size_event  # noqa: PLC0415
 

@@ -9,10 +9,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.cli.account import NOT_PRIVATE, POINTS, finite, label, shown
 from fedkge.cli.account_copy import worth_table
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
-from fedkge.errors import ConfigurationError, PrivacyError, RunError
 
 if TYPE_CHECKING:
     from fedkge.accounting import Accountant, Ledger
@@ -89,7 +89,7 @@ def account_runs(
 def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
     """Write the ledger of one run without its digests of data; a file that is there stays."""
     from fedkge.accounting.passing_on import ledger_to_pass_on  # noqa: PLC0415
-    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415
+    from fedkge.store.durable_files import make_folder, write_atomically  # noqa: PLC0415
 
     if len(paths) != 1:
         raise ConfigurationError(f"--pass-on writes the ledger of one run, got {len(paths)} runs")
@@ -104,7 +104,7 @@ def write_ledger_to_pass_on(paths: Sequence[Path], out: Path) -> None:
 def _with_overwritten(paths: Sequence[Path]) -> list[Path]:
     """The runs, and the ledgers of runs that were overwritten in their directories."""
     from fedkge.accounting.ledger import Ledger  # noqa: PLC0415
-    from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
+    from fedkge.runs.run import RunDirectory  # noqa: PLC0415 (heavy)
 
     found: list[Path] = []
     for path in paths:
@@ -124,8 +124,8 @@ def _folder(path: Path) -> Path:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
-    from fedkge.federation.account import open_account  # noqa: PLC0415 (heavy)
-    from fedkge.federation.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
+    from fedkge.runs.account import open_account  # noqa: PLC0415 (heavy)
+    from fedkge.runs.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
     folder = _folder(path)
     directory, is_run = RunDirectory(folder), False
@@ -153,7 +153,7 @@ def _open(path: Path) -> _Opened:
 def _check_same_data(runs: Sequence[_Opened]) -> None:
     """Refuse runs of which it is known that no client holds the same triples; only digests under one key can tell."""
     from fedkge.accounting.statements import digest_of  # noqa: PLC0415
-    from fedkge.federation.data_key import key_name  # noqa: PLC0415
+    from fedkge.store.data_key import key_name  # noqa: PLC0415
 
     known = [(run, {digest_of(run.ledger, client) for client in run.ledger.clients}) for run in runs if run.is_run]
     for (one, first), (other, second) in combinations(known, 2):

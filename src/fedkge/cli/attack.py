@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.machine import available_cores
+from fedkge.base.registry import look_up
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
-from fedkge.errors import ConfigurationError
-from fedkge.machine import available_cores
-from fedkge.registry import look_up
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fedkge.attacks.experiment import AttackPlan, Memory, Outcome, Progress
-    from fedkge.attacks.live import LiveAttacks
     from fedkge.configuration import Configuration
-    from fedkge.federation.run import Run
+    from fedkge.experiments.experiment import AttackPlan, Memory, Outcome, Progress
+    from fedkge.experiments.live import LiveAttacks
+    from fedkge.runs.run import Run
 
 EXAMPLE = (
     "Example: fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open, "
@@ -91,12 +91,12 @@ def attack(
     An attack sees only its adversary's part of the transcript. F1 is printed beside what guessing "member" every
     time gives (0.667); a true-positive rate is refused where the non-members are too few to support it.
     """
+    from fedkge.api.training import open_run  # noqa: PLC0415
     from fedkge.attacks.cia import CIA  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.plot import FORMATS  # noqa: PLC0415
-    from fedkge.attacks.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
-    from fedkge.attacks.targets import COUNT  # noqa: PLC0415
-    from fedkge.runs import open_run  # noqa: PLC0415
+    from fedkge.experiments.plot import FORMATS  # noqa: PLC0415
+    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
+    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
+    from fedkge.experiments.targets import COUNT  # noqa: PLC0415
 
     if plot is not None and plot.suffix not in FORMATS:
         raise ConfigurationError(f"--plot: expected a name that ends with {', '.join(FORMATS)}, got {plot}")
@@ -121,9 +121,9 @@ def attack(
 
 def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
     """The plan of `fedkge attack` without further options."""
-    from fedkge.attacks.experiment import AttackPlan  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.attacks.shadows import ShadowPlan  # noqa: PLC0415
+    from fedkge.experiments.experiment import AttackPlan  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
+    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
 
     options = run.configuration
     return AttackPlan(
@@ -142,8 +142,8 @@ def perform(
     opened: Run, plan: AttackPlan, as_json: bool, plot: Path | None = None, memory: Memory | None = None
 ) -> None:
     """Run the attacks of a plan, show and draw what they found."""
-    from fedkge.attacks.experiment import run_attacks  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.plot import plot_outcomes  # noqa: PLC0415
+    from fedkge.experiments.experiment import run_attacks  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.plot import plot_outcomes  # noqa: PLC0415
 
     with attack_progress() as progress:
         outcomes = run_attacks(opened, plan, progress, memory)
@@ -166,7 +166,7 @@ def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
     """
     from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
     from fedkge.attacks.attack import misfit  # noqa: PLC0415
-    from fedkge.attacks.experiment import known_attacks  # noqa: PLC0415
+    from fedkge.experiments.experiment import known_attacks  # noqa: PLC0415
 
     known = {name: name for name in known_attacks()}
     chosen = tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
@@ -181,7 +181,7 @@ def check_real(names: Sequence[str], configuration: Configuration) -> None:
     """Refuse, before training, the shadow attack on a run that will have no real targets."""
     if not names:
         return
-    from fedkge.attacks.shadow_attack import NEEDS_REAL, SHADOW  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.shadow_attack import NEEDS_REAL, SHADOW  # noqa: PLC0415 (heavy)
 
     if SHADOW in names and not (configuration.canaries and configuration.canary_source == "real"):
         raise ConfigurationError(NEEDS_REAL)
@@ -189,21 +189,21 @@ def check_real(names: Sequence[str], configuration: Configuration) -> None:
 
 def live_attacks(names: Sequence[str]) -> LiveAttacks:
     """What attacks a federation as it goes, and says so on stderr."""
-    from fedkge.attacks.live import LiveAttacks  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415 (heavy)
 
     return LiveAttacks(lambda run: default_plan(run, names), say)
 
 
 def finish_live(path: Path, names: Sequence[str], live: LiveAttacks, as_json: bool) -> None:
     """Run what is left of the attacks on the finished run, and show all that they found."""
-    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
+    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
 
     opened = open_run(path)
     perform(opened, default_plan(opened, names), as_json, memory=live.memory)
 
 
 def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
-    from fedkge.attacks.experiment import fitting_attacks  # noqa: PLC0415
+    from fedkge.experiments.experiment import fitting_attacks  # noqa: PLC0415
 
     return check_names(names) if names else tuple(fitting_attacks(opened))
 
@@ -292,7 +292,7 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
 
 def _show_more(opened: Run, outcomes: Sequence[Outcome]) -> None:
     """SI's two questions apart, and how many rows of the victim's uploads changed."""
-    from fedkge.attacks.outcomes import RESULTS, link_and_triple, read_rows_changed  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.outcomes import RESULTS, link_and_triple, read_rows_changed  # noqa: PLC0415 (heavy)
 
     console = stdout()
     last = {found["design"]: found for found in link_and_triple(outcomes)}
@@ -310,7 +310,7 @@ def _show_more(opened: Run, outcomes: Sequence[Outcome]) -> None:
 
 def outcome_table(outcomes: Sequence[Outcome], width: int) -> RenderableType:
     """One row per attack and adversary: the last round, and the best round's F1; fewer columns if narrow."""
-    from fedkge.attacks.experiment import best_round, grouped  # noqa: PLC0415
+    from fedkge.experiments.experiment import best_round, grouped  # noqa: PLC0415
 
     rows = [
         (name, adversary, *_cells(group[-1].metrics), _best(best_round(group)))

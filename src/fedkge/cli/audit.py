@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.errors import ConfigurationError, ContradictionError, LeakageError
 from fedkge.cli.attack import attack_progress, check_names
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import narrator
 from fedkge.cli.tables import grid, print_json, say, stdout
 from fedkge.configuration import Configuration, parse, read_toml
-from fedkge.errors import ConfigurationError, ContradictionError, LeakageError
 
 if TYPE_CHECKING:
-    from fedkge.audit.recorded import RunAudit
-    from fedkge.federation.run import Run
+    from fedkge.experiments.recorded_audit import RunAudit
+    from fedkge.runs.run import Run
 
 EXAMPLE = (
     "Example: fedkge audit --data demo --clients 3 --rounds 20 --canaries 1000 --out runs/audited, "
@@ -121,7 +121,7 @@ def audited(given: Mapping[str, Any]) -> Configuration:
 
 
 def _open(run: Path, look: Look) -> Run:
-    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
+    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
 
     opened = open_run(run)
     if opened.configuration.canaries:
@@ -130,8 +130,8 @@ def _open(run: Path, look: Look) -> Run:
 
 
 def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool) -> Run:
-    from fedkge import runs  # noqa: PLC0415 (heavy)
-    from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
+    from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
     if configuration.strategy != "fede" and look.attacks != (COPY,):
         raise ConfigurationError(
@@ -151,7 +151,7 @@ def _warn(configuration: Configuration) -> None:
 
 
 def _audit(opened: Run, look: Look, as_json: bool) -> None:
-    from fedkge.audit.recorded import run_audit  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.recorded_audit import run_audit  # noqa: PLC0415 (heavy)
 
     with attack_progress() as progress:
         found = run_audit(opened, look.attacks, look.guesses, look.confidence, progress)
@@ -179,7 +179,7 @@ def _judge(found: RunAudit, limit: float | None) -> None:
 
 def _check_limit(configuration: Configuration, look: Look) -> None:
     """Refuse a limit that can never fail, and impossible guesses; all of this is known before training."""
-    from fedkge.audit.recorded import reach  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.recorded_audit import reach  # noqa: PLC0415 (heavy)
 
     most = reach(configuration, look.attacks, look.guesses, look.confidence)
     if look.limit is not None and look.limit >= most:
@@ -190,7 +190,7 @@ def _check_limit(configuration: Configuration, look: Look) -> None:
 
 
 def _show(opened: Run, found: RunAudit) -> None:
-    from fedkge.audit.recorded import COINS, RESULTS  # noqa: PLC0415
+    from fedkge.experiments.recorded_audit import COINS, RESULTS  # noqa: PLC0415
 
     result, console = found.result, stdout()
     rows = [
@@ -244,7 +244,7 @@ def sentences(found: RunAudit) -> list[str]:
 
 def _passive(names: Sequence[str]) -> tuple[str, ...]:
     from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
-    from fedkge.audit.white_box_copy import COPY  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
     chosen = check_names([name for name in names if name != COPY])
     if other := [name for name in chosen if name not in ATTACKS]:

@@ -13,7 +13,7 @@ from fedkge.cli.tables import grid, say
 if TYPE_CHECKING:
     from fedkge.accounting import Ledger
     from fedkge.configuration import Configuration
-    from fedkge.federation.run import Run
+    from fedkge.runs.run import Run
 
 
 def warn(configuration: Configuration) -> None:
@@ -39,7 +39,7 @@ def budget_record(run: Run) -> dict[str, Any] | None:
     if run.ledger is None:
         return None
     from fedkge.accounting.overwritten import overwritten_runs  # noqa: PLC0415 (heavy)
-    from fedkge.federation.run import RunDirectory  # noqa: PLC0415 (heavy)
+    from fedkge.runs.run import RunDirectory  # noqa: PLC0415 (heavy)
 
     tests = run.metrics[-1].get("tests", {}) if run.metrics else {}
     paths = RunDirectory(run.directory).earlier_ledgers() if run.directory else []

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.cli.tables import grid, print_json, say, stdout
-from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from fedkge.report.comparison import ComparedRun, Comparison
@@ -25,11 +25,11 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Show runs side by side: claimed and shown epsilon, the strongest attack, utility beside the controls."""
-    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415 (heavy)
     from fedkge.report.comparison import compare as compare_runs  # noqa: PLC0415
     from fedkge.report.page import render_comparison  # noqa: PLC0415
     from fedkge.report.plane import draw_plane  # noqa: PLC0415
     from fedkge.report.svg import standalone  # noqa: PLC0415
+    from fedkge.store.durable_files import make_folder, write_atomically  # noqa: PLC0415 (heavy)
 
     if plot is not None and plot.suffix != ".svg":
         raise ConfigurationError(f"--plot: expected a file that ends in .svg, got {plot}")

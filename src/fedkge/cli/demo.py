@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.errors import RunError
 from fedkge.cli.attack import attack_progress, outcome_key
 from fedkge.cli.audit import sentences
 from fedkge.cli.budget import budget_record, budget_table
@@ -18,14 +19,13 @@ from fedkge.cli.predict import answer_table
 from fedkge.cli.progress import narrator
 from fedkge.cli.report import NAMES, write_report
 from fedkge.cli.tables import cost_line, grid, metric_rows, metric_table, print_json, say, shard_table, stdout
-from fedkge.errors import RunError
 
 if TYPE_CHECKING:
-    from fedkge.attacks.experiment import Outcome
-    from fedkge.audit.recorded import RunAudit
-    from fedkge.federation.run import Run
+    from fedkge.api.predictions import Answer
+    from fedkge.experiments.experiment import Outcome
+    from fedkge.experiments.recorded_audit import RunAudit
     from fedkge.graph.split import Shards
-    from fedkge.predictions import Answer
+    from fedkge.runs.run import Run
 
 EXAMPLE = "Example: fedkge demo"
 
@@ -106,7 +106,7 @@ def _introduce(shards: Shards) -> None:
 
 
 def _train(shards: Shards, out: Path | None, **options: Any) -> Run:
-    from fedkge import runs  # noqa: PLC0415 (heavy)
+    from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
     from fedkge.configuration import parse  # noqa: PLC0415
 
     configuration = parse({"data": "demo", "clients": HOSPITALS, **options})
@@ -117,8 +117,8 @@ def _train(shards: Shards, out: Path | None, **options: Any) -> Run:
 
 def _attack(run: Run) -> list[Outcome]:
     """Every attack that fits, the shadow attack among them, on the real targets after the last round."""
-    from fedkge.attacks.experiment import SHADOW, AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.shadow_attack import SHADOWS  # noqa: PLC0415
+    from fedkge.experiments.experiment import SHADOW, AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
 
     names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.rounds, HOSPITALS - 1
     shadows = replace(SHADOWS, processes=cores)
@@ -128,7 +128,7 @@ def _attack(run: Run) -> list[Outcome]:
 
 
 def _audit(run: Run) -> RunAudit:
-    from fedkge.audit.recorded import run_audit  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.recorded_audit import run_audit  # noqa: PLC0415 (heavy)
 
     with attack_progress() as progress:
         return run_audit(run, progress=progress)
@@ -229,7 +229,7 @@ class Story:
         return run / NAMES[True], document.verdict.sentence
 
     def _answer(self) -> Answer:
-        from fedkge.predictions import predict  # noqa: PLC0415 (heavy)
+        from fedkge.api.predictions import predict  # noqa: PLC0415 (heavy)
 
         head, relation = _example(self.together)
         return predict(self.together, relation, head=head, top=5, client="client-0", unseen_only=True)

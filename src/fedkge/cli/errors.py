@@ -15,8 +15,8 @@ from typing import NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from fedkge.errors import FedkgeError
-from fedkge.text import LINES, printable
+from fedkge.base.errors import FedkgeError
+from fedkge.base.text import LINES, printable
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141

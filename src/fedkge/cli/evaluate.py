@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, say, stderr, stdout
-from fedkge.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from fedkge.evaluation import Evaluation
@@ -36,8 +36,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
+    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
     from fedkge.cli.train import label_of  # noqa: PLC0415
-    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
 
     if split not in ("test", "valid"):
         raise ConfigurationError(f"--split: expected test or valid, got {split!r}")

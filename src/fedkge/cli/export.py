@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from fedkge.base.errors import RunError
 from fedkge.cli.tables import print_json, say, stdout
-from fedkge.errors import RunError
 
 EXAMPLE = "Example: fedkge export runs/three --format parquet --out vectors.parquet"
 
@@ -29,9 +29,9 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Write the vectors with their names; `train --init` reads all but the PyKEEN folder back."""
-    from fedkge.registry import look_up  # noqa: PLC0415
-    from fedkge.runs import open_run  # noqa: PLC0415 (heavy)
-    from fedkge.vectors import ENDINGS, export_vectors  # noqa: PLC0415
+    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
+    from fedkge.base.registry import look_up  # noqa: PLC0415
+    from fedkge.runs.vectors import ENDINGS, export_vectors  # noqa: PLC0415
 
     ending = look_up(ENDINGS, format_name, "export format")
     path = out or run / f"vectors{ending}"

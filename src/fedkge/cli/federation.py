@@ -80,7 +80,7 @@ def signing_key(folder: Annotated[Path, typer.Argument(help="A folder for both f
         fingerprint,
         read_public_key,
     )
-    from fedkge.federation.storage import make_folder  # noqa: PLC0415
+    from fedkge.store.durable_files import make_folder  # noqa: PLC0415
 
     make_folder(folder)
     create_request_keys(folder, ())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.text import printable
 from fedkge.cli.tables import grid, print_json, say, stdout
-from fedkge.text import printable
 
 if TYPE_CHECKING:
     from fedkge.deploy.preview import Preview

@@ -13,7 +13,7 @@ from fedkge.cli.tables import grid, print_json, stdout
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fedkge.predictions import Answer
+    from fedkge.api.predictions import Answer
 
 EXAMPLE = "Example: fedkge predict runs/fedkge-demo --head OMIM:143100 --relation has_phenotype --top 5"
 
@@ -35,8 +35,8 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Complete a triple: the best tails of (head, relation, ?) or the best heads of (?, relation, tail)."""
-    from fedkge.predictions import predict as answer_of  # noqa: PLC0415 (heavy)
-    from fedkge.runs import open_run  # noqa: PLC0415
+    from fedkge.api.predictions import predict as answer_of  # noqa: PLC0415 (heavy)
+    from fedkge.api.training import open_run  # noqa: PLC0415
 
     answer = answer_of(open_run(run), relation, head=head, tail=tail, top=top, client=client, unseen_only=unseen_only)
     if as_json:

@@ -11,8 +11,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from fedkge.base.durations import duration
 from fedkge.cli.tables import print_json, stderr
-from fedkge.durations import duration
 from fedkge.federation.observer import Observer, Outlook
 
 WATCHED = "both.realistic.mrr"

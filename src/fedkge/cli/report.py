@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.cli.tables import print_json, say, stdout
-from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from fedkge.report import Document
@@ -72,7 +72,7 @@ def report(
 
 def _pay(run: Path, epsilon: float) -> None:
     """Release the figures, or say what was released before."""
-    from fedkge.paid_metrics import release_metrics  # noqa: PLC0415 (heavy)
+    from fedkge.api.paid_metrics import release_metrics  # noqa: PLC0415 (heavy)
 
     for one in release_metrics(run, epsilon):
         mean = one.mean
@@ -105,9 +105,9 @@ def owners_path(path: Path) -> Path:
 
 def write_report(run: Path, path: Path, for_owner: bool = False, beside: Sequence[Path] = ()) -> Document:
     """Write the page and its JSON; returns the document that both are made from."""
-    from fedkge.federation.storage import make_folder, write_atomically  # noqa: PLC0415 (heavy)
     from fedkge.report import gather, render  # noqa: PLC0415
-    from fedkge.shareable import shareable_report  # noqa: PLC0415
+    from fedkge.report.shareable import shareable_report  # noqa: PLC0415
+    from fedkge.store.durable_files import make_folder, write_atomically  # noqa: PLC0415 (heavy)
 
     if for_owner:
         document = gather(run, "for-owner", beside)

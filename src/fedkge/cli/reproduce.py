@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.durations import duration
+from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.cli.tables import grid as table_grid
 from fedkge.cli.tables import print_json, say, stderr, stdout
-from fedkge.durations import duration
-from fedkge.errors import ConfigurationError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def reproduce(
 
 
 def _cores() -> int:
-    from fedkge.machine import available_cores  # noqa: PLC0415
+    from fedkge.base.machine import available_cores  # noqa: PLC0415
 
     return available_cores()
 

@@ -12,11 +12,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fedkge.text import LINES, printable
+from fedkge.base.text import LINES, printable
 
 if TYPE_CHECKING:
-    from fedkge.federation.run import Run
     from fedkge.graph.split import ShardSummary
+    from fedkge.runs.run import Run
 
 WIDE = 160
 """Width where there is no terminal: nothing is folded in a file."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.cli.attack import check_names, check_real, finish_live, live_attacks
 from fedkge.cli.budget import budget_record, budget_table, warn
 from fedkge.cli.errors import stops_at_once
@@ -18,13 +19,12 @@ from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
 from fedkge.cli.tables import cost_line, metric_rows, metric_table, print_json, say, shard_table, stdout
 from fedkge.configuration import Configuration, parse, read_toml, restore
-from fedkge.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from fedkge.attacks.live import LiveAttacks
+    from fedkge.experiments.live import LiveAttacks
     from fedkge.federation.observer import Observer
-    from fedkge.federation.run import Run
     from fedkge.graph.split import Shards
+    from fedkge.runs.run import Run
 
 TRAIN_EXAMPLE = "Example: fedkge train --data codex-s --model rotate --clients 3 --rounds 20 --out runs/three"
 RESUME_EXAMPLE = "Example: fedkge resume runs/three"
@@ -91,8 +91,8 @@ def _train(
     as_json: bool,
     live: LiveAttacks | None = None,
 ) -> None:
-    from fedkge import runs  # noqa: PLC0415 (heavy: the compiled kernels)
-    from fedkge.federation.randomness import fresh_seed  # noqa: PLC0415
+    from fedkge.api import training as runs  # noqa: PLC0415 (heavy: the compiled kernels)
+    from fedkge.store.randomness import fresh_seed  # noqa: PLC0415
 
     runs.check(configuration)
     runs.check_free(path, overwrite)
@@ -113,7 +113,7 @@ def _train(
 
 def _tell_start(configuration: Configuration, shards: Shards) -> None:
     from fedkge.graph.summary import leaked_counts, unseen_counts  # noqa: PLC0415 (heavy)
-    from fedkge.vectors import matches, start_vectors  # noqa: PLC0415 (heavy)
+    from fedkge.runs.vectors import matches, start_vectors  # noqa: PLC0415 (heavy)
 
     unseen, known = Counter[str](), Counter[str]()
     for shard in shards:
@@ -134,8 +134,8 @@ def _tell_start(configuration: Configuration, shards: Shards) -> None:
 def _resume(
     path: Path, trackers: list[str], as_json: bool, threads: int | None = None, live: LiveAttacks | None = None
 ) -> None:
-    from fedkge import runs  # noqa: PLC0415 (heavy)
-    from fedkge.federation.run import RunDirectory  # noqa: PLC0415
+    from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
+    from fedkge.runs.run import RunDirectory  # noqa: PLC0415
 
     configuration, _ = RunDirectory(path).read_configuration()
     warn(configuration)
@@ -148,7 +148,7 @@ def _resume(
 
 def _show_price(run: Run, as_json: bool) -> None:
     """What an attack within the federation costs everybody: the honest twin is trained too, and both are compared."""
-    from fedkge.runs import price_of_attack  # noqa: PLC0415 (heavy)
+    from fedkge.api.training import price_of_attack  # noqa: PLC0415 (heavy)
 
     if run.configuration.inline_attack == "none":
         return

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import why_not_private
+from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
+from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration, kebab
+from fedkge.defences.defence import defence_of, planned_defence
+from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
@@ -19,21 +23,17 @@ from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.policy import SERVER_MAY_SET, accept, check_noise
 from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
-from fedkge.federation.account import continue_account
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of, planned_defence
 from fedkge.federation.messages import Invite
-from fedkge.federation.name_release import FOLDER, NameFiles, kept_names, with_released_names
-from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import RunDirectory, provenance_of
-from fedkge.federation.transcript import recorded_rounds
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.ordered import ordered
 from fedkge.graph.readers import parse_columns
 from fedkge.graph.restricted import restricted
-from fedkge.machine import available_cores
+from fedkge.runs.account import continue_account
+from fedkge.runs.run import RunDirectory, provenance_of
+from fedkge.runs.transcript import recorded_rounds
+from fedkge.store.randomness import fresh_seed
 
 OWN = "client-0"
 """As the site is called in its own run directory."""

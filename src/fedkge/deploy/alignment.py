@@ -21,8 +21,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.errors import DataError, PrivacyError
 from fedkge.deploy.keys import Key
-from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.renumbering import renumbered

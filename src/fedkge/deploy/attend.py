@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import DataError
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace
 from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, read_status
-from fedkge.errors import DataError
 from fedkge.graph.catalogue import DATASETS
 
 POLL_SECONDS = 0.5

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph import Graph, Vocabulary, distinct_triples
 from fedkge.graph.renumbering import renumbered
 

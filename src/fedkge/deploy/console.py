@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import UnavailableError
 from fedkge.deploy.provision import COORDINATOR
-from fedkge.errors import UnavailableError
 
 CONNECT_SECONDS = 300.0
 TRY_SECONDS = 10.0

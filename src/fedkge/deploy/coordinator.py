@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge import __version__
+from fedkge.base.errors import FedkgeError, RunError
+from fedkge.base.plain_files import read_json
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -23,7 +25,6 @@ from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
-from fedkge.errors import FedkgeError, RunError
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.messages import (
     NO_LIMIT,
@@ -39,14 +40,13 @@ from fedkge.federation.messages import (
     Request,
     Upload,
 )
-from fedkge.federation.randomness import fresh_seed
-from fedkge.federation.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan
-from fedkge.federation.storage import make_folder, write_atomically
-from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Vocabulary
 from fedkge.models import make_scorer
-from fedkge.plain_files import read_json
+from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
+from fedkge.runs.transcript import Transcript, recorded_rounds
+from fedkge.store.durable_files import make_folder, write_atomically
+from fedkge.store.randomness import fresh_seed
 
 LOG = log_of("fedkge.server")
 REJOIN, FAILED = "rejoin", "failed"

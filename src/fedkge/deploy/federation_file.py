@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration, kebab, parse, read_table
 from fedkge.deploy.liveness import SHORTEST_SILENCE, Liveness
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
-from fedkge.errors import ConfigurationError
 
 SITE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 """What may stand in a certificate, a file name and a log line."""

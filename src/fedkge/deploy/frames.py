@@ -19,9 +19,9 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from fedkge.errors import FedkgeError
-from fedkge.federation.storage import safetensors_parts
-from fedkge.text import printable
+from fedkge.base.errors import FedkgeError
+from fedkge.base.text import printable
+from fedkge.store.durable_files import safetensors_parts
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
-from fedkge.attacks.canaries import CANARIES
-from fedkge.attacks.target_files import read_targets
+from fedkge.base.errors import RunError
+from fedkge.base.plain_files import read_json_lines
 from fedkge.configuration import Configuration
+from fedkge.defences.releases import Arrays, model_arrays
 from fedkge.deploy.admission import raw_graph, released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
@@ -27,21 +28,20 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import RunError
-from fedkge.federation.account import continue_account, open_account
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.target_files import read_targets
 from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.run import LAST_ROUNDS, NUMBERED, SITES, Run, RunDirectory, provenance_of
 from fedkge.federation.server import RoundReport
-from fedkge.federation.state_file import saved_release
-from fedkge.federation.storage import load_tensors, make_folder, write_atomically
-from fedkge.federation.transcript import Transcript
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
-from fedkge.plain_files import read_json_lines
-from fedkge.releases import Arrays, model_arrays
+from fedkge.runs.account import continue_account, open_account
+from fedkge.runs.run import LAST_ROUNDS, NUMBERED, SITES, Run, RunDirectory, provenance_of
+from fedkge.runs.state_file import saved_release
+from fedkge.runs.transcript import Transcript
+from fedkge.store.durable_files import load_tensors, make_folder, write_atomically
 
 GRAPHS = "graphs"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fedkge.base.errors import RunError
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, malformed
 from fedkge.deploy.wire import MOST_NAMES, WireError, decode, encode
-from fedkge.errors import RunError
 from fedkge.federation.messages import Greeting
-from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.store.durable_files import make_folder, write_atomically
 
 
 class Greetings:

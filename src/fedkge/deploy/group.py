@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from fedkge.errors import DataError, UnavailableError
+from fedkge.base.errors import DataError, UnavailableError
 
 POINT_BYTES = 32
 
@@ -87,7 +87,7 @@ def points_of(content: bytes) -> list[bytes]:
     >>> points_of(bytes(32))
     Traceback (most recent call last):
     ...
-    fedkge.errors.DataError: point 0 of 1: expected a point of the group, got something else
+    fedkge.base.errors.DataError: point 0 of 1: expected a point of the group, got something else
     """
     if len(content) % POINT_BYTES:
         raise DataError(f"expected whole points of {POINT_BYTES} bytes, got {len(content)} bytes")

@@ -20,10 +20,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fedkge.base.errors import DataError, PrivacyError
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.group import POINT_BYTES, cut, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.keys import Key
-from fedkge.errors import DataError, PrivacyError
 from fedkge.federation.messages import Shared
 
 MOST_NAMES = 1_000_000

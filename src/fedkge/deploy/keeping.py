@@ -7,9 +7,9 @@ import numpy as np
 from fedkge.deploy.admission import Admission
 from fedkge.federation.client import Client
 from fedkge.federation.messages import Finish, Fit, Upload
-from fedkge.federation.run import LAST_ROUNDS, RunDirectory
 from fedkge.federation.server import RoundReport
-from fedkge.federation.transcript import Transcript
+from fedkge.runs.run import LAST_ROUNDS, RunDirectory
+from fedkge.runs.transcript import Transcript
 
 
 def keep_round(

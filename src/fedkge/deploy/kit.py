@@ -14,12 +14,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import DataError, UnavailableError
+from fedkge.base.plain_files import parse_json
 from fedkge.deploy.logs import LOG_CONFIGURATION, nvflare_logging
 from fedkge.deploy.provision import site_permissions, site_resources, write_local
 from fedkge.deploy.request_keys import PUBLIC_FILE, public_text, read_public_key
-from fedkge.errors import DataError, UnavailableError
-from fedkge.federation.storage import make_folder, write_atomically
-from fedkge.plain_files import parse_json
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FOLDER = "nvflare"
 PEM_FILES = ("client.crt", "client.key", "rootCA.pem")

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.deploy.federation_file import FederationFile, read_federation
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.provision import provision
 from fedkge.deploy.templates import federation_text, site_text
-from fedkge.errors import ConfigurationError
-from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "consortium.key"
 FEWEST_SITES = 2

@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.errors import PrivacyError, RunError
+from fedkge.base.errors import PrivacyError, RunError
+from fedkge.base.plain_files import read_json_object
 from fedkge.federation.messages import Accept, Invite, Upload
-from fedkge.federation.storage import make_folder, write_atomically
-from fedkge.plain_files import read_json_object
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FILE = "ledgers.json"
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from importlib import resources
 
-from fedkge.text import LINES, printable
+from fedkge.base.text import LINES, printable
 
 LOG_CONFIGURATION, WRITTEN = "log_config.json", "fedkge_written"
 LONGEST_LINE, MOST_LINES = 20_000, 200

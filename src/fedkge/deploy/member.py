@@ -12,6 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from fedkge import __version__
+from fedkge.base.errors import FedkgeError, NumericalError, PolicyError, PrivacyError, RunError
+from fedkge.base.text import printable
 from fedkge.deploy.admission import Admission, Prepared, prepare
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
 from fedkge.deploy.keeping import keep_model, keep_round
@@ -21,7 +23,6 @@ from fedkge.deploy.ring import RingSeat, pseudonyms_of
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, Status
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
-from fedkge.errors import FedkgeError, NumericalError, PolicyError, PrivacyError, RunError
 from fedkge.federation.client import Client
 from fedkge.federation.messages import (
     Accept,
@@ -41,9 +42,8 @@ from fedkge.federation.messages import (
     Share,
     Upload,
 )
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import make_folder
-from fedkge.text import printable
+from fedkge.runs.run import RunDirectory
+from fedkge.store.durable_files import make_folder
 
 LOG = log_of("fedkge.site")
 LOCK_SECONDS = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedkge.durations import duration
+from fedkge.base.durations import duration
 
 
 class Narration:

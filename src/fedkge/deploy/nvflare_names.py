@@ -8,8 +8,8 @@ from typing import Any
 
 from nvflare.apis.fl_constant import FLContextKey
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.deploy.processes import SERVER_VARIABLE, SITE_VARIABLE
-from fedkge.errors import ConfigurationError
 
 SERVER_FILE, SITE_FILE = "federation.toml", "site.toml"
 REQUEST, REPLY, PING = "fedkge.request", "fedkge.reply", "fedkge.ping"

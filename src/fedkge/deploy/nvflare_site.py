@@ -19,6 +19,7 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.deploy.inbox import Inbox
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.member import Member
@@ -43,7 +44,6 @@ from fedkge.deploy.request_keys import read_public_key
 from fedkge.deploy.request_numbers import NumberFile
 from fedkge.deploy.signatures import Address, Verifier
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import ConfigurationError
 
 LOG = log_of("fedkge.site")
 ANSWER_SECONDS = 600.0

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedkge.api.training import check
+from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
+from fedkge.base.registry import near
 from fedkge.configuration import Configuration, kebab, parse
+from fedkge.defences.defence import Defence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
-from fedkge.errors import ConfigurationError, PolicyError, PrivacyError
-from fedkge.federation.defence import Defence
-from fedkge.registry import near
-from fedkge.runs import check
 
 SERVER_MAY_SET: Mapping[str, str] = {
     "model": "all sites must train the same one",
@@ -126,7 +126,8 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     >>> accept({"rounds": 21}, site)
     Traceback (most recent call last):
     ...
-    fedkge.errors.PolicyError: north: the server asks for rounds = 21, this site allows at most 20 (limits in site.toml)
+    fedkge.base.errors.PolicyError: north: the server asks for rounds = 21, this site allows at most 20 (limits in \
+site.toml)
     """
     asked = {}
     for key, value in terms.items():

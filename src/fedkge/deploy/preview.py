@@ -11,23 +11,23 @@ from fedkge.accounting.posterior import GuessWorth, guess_worth
 from fedkge.accounting.promises import COPIED
 from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
-from fedkge.copies import NoisyCopy
-from fedkge.copies.holding import Holding, holding_of, measured_elsewhere
+from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
+from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.name_release import event_of
+from fedkge.defences.noisy_copy import NoisyCopy
+from fedkge.defences.noisy_copy.holding import Holding, holding_of, measured_elsewhere
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
 from fedkge.deploy.site_graph import canonical_site
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.account import open_account
-from fedkge.federation.advance import NAMES, assume_exact_size, provisional, public_size
-from fedkge.federation.defence import Defence, defence_of
-from fedkge.federation.name_release import event_of
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.state_file import saved_release
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
 from fedkge.mechanisms.events import Charge, Names, Size
+from fedkge.runs.account import open_account
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.state_file import saved_release
 
 
 @dataclass(frozen=True, slots=True, eq=False)

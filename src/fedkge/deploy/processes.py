@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from fedkge.base.errors import RunError, UnavailableError
+from fedkge.base.private_files import UMASK, open_private
 from fedkge.deploy.liveness import HEARTBEAT_SECONDS
-from fedkge.errors import RunError, UnavailableError
-from fedkge.federation.storage import make_folder
-from fedkge.private_files import UMASK, open_private
+from fedkge.store.durable_files import make_folder
 
 SERVER_VARIABLE, SITE_VARIABLE = "FEDKGE_FEDERATION", "FEDKGE_SITE"
 """By these a job process finds the settings of its own machine."""

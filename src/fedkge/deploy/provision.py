@@ -11,12 +11,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import RunError, UnavailableError
+from fedkge.base.private_files import private_umask
 from fedkge.deploy.federation_file import KIT_FOLDERS, FederationFile
 from fedkge.deploy.liveness import Liveness
 from fedkge.deploy.request_keys import create_request_keys
-from fedkge.errors import RunError, UnavailableError
-from fedkge.federation.storage import make_folder, write_atomically
-from fedkge.private_files import private_umask
+from fedkge.store.durable_files import make_folder, write_atomically
 
 CONTROLLER = "fedkge.deploy.nvflare_server.FederationController"
 EXECUTOR = "fedkge.deploy.nvflare_site.SiteExecutor"

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from fedkge.base.errors import DataError, UnavailableError
 from fedkge.deploy.keys import KEY_BYTES, Key, create_key, read_key
-from fedkge.errors import DataError, UnavailableError
-from fedkge.federation.storage import write_atomically
+from fedkge.store.durable_files import write_atomically
 
 SIGNING = "fedkge-request-signing-key-1"
 PUBLIC = "fedkge-request-public-key-1"

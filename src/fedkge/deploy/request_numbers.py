@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fedkge.errors import RunError
-from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.base.errors import RunError
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FILE = "request-number"
 LARGEST = 2**63 - 1

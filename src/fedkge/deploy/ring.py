@@ -16,15 +16,15 @@ from typing import TypeVar
 
 import msgspec
 
+from fedkge.base.errors import PolicyError, PrivacyError, RunError
+from fedkge.base.plain_files import read_bytes
 from fedkge.deploy.alignment import pseudonyms
 from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent_of
 from fedkge.deploy.keys import EXPONENT, Key, create_key, read_key
 from fedkge.deploy.site_graph import Pseudonymise, keyed
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.errors import PolicyError, PrivacyError, RunError
 from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
-from fedkge.federation.storage import write_atomically
-from fedkge.plain_files import read_bytes
+from fedkge.store.durable_files import write_atomically
 
 PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"
 T = TypeVar("T")

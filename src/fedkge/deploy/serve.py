@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import RunError
 from fedkge.deploy.console import Console
 from fedkge.deploy.coordinator import FAILED, REJOIN, REJOIN_FILE, handed_out, is_over
 from fedkge.deploy.federation_file import FederationFile
@@ -29,10 +30,9 @@ from fedkge.deploy.provision import (
 )
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.status import FINISHED, Status, read_status
-from fedkge.errors import RunError
 from fedkge.federation.checkpoints import Checkpoint
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.storage import write_atomically
+from fedkge.runs.run import RunDirectory
+from fedkge.store.durable_files import write_atomically
 
 POLL_SECONDS = 0.5
 GATHER_SECONDS = 30.0

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.plain_files import home_expanded
+from fedkge.base.registry import near
 from fedkge.configuration import Configuration, kebab, read_table
-from fedkge.defences import OF_STEPS
+from fedkge.configuration.presets import OF_STEPS
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
-from fedkge.errors import ConfigurationError
 from fedkge.graph.catalogue import DATASETS
 from fedkge.mechanisms import PUBLISHED
-from fedkge.plain_files import home_expanded
-from fedkge.registry import near
 
 SITE_DECIDES = frozenset(
     {
@@ -168,7 +168,7 @@ def parse_site(values: Mapping[str, Any], source: str = "site.toml", folder: Pat
     >>> parse_site({"name": "north", "federatoin": "study"})
     Traceback (most recent call last):
     ...
-    fedkge.errors.ConfigurationError: site.toml: unknown key 'federatoin': did you mean federation?
+    fedkge.base.errors.ConfigurationError: site.toml: unknown key 'federatoin': did you mean federation?
     """
     for key, known in _unknown(values):
         raise ConfigurationError(f"{source}: unknown key {key!r}: {_hint(key.rpartition('.')[2], known)}")

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fedkge.errors import RunError
-from fedkge.federation.storage import make_folder, write_atomically
-from fedkge.plain_files import read_json_object
-from fedkge.text import printable
+from fedkge.base.errors import RunError
+from fedkge.base.plain_files import read_json_object
+from fedkge.base.text import printable
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FILE = "status.json"
 FINISHED, HAS_MODEL = "finished", "has the model"

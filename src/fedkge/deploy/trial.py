@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from fedkge.attacks.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.base.private_files import UMASK
 from fedkge.configuration import parse
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.layout import FEWEST_SITES, Layout, lay_out
 from fedkge.deploy.site_settings import read_site
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.storage import make_folder
+from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
-from fedkge.private_files import UMASK
+from fedkge.store.durable_files import make_folder
 
 COMMAND = "import sys; from fedkge.cli import main; sys.argv[0] = 'fedkge'; main()"
 EVERYTHING = "everything"

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.text import printable
 from fedkge.deploy.frames import LARGEST_MESSAGE, Arrays, WireError, pack, unpack
 from fedkge.deploy.headers import LONGEST_TEXT, fields_of, kind_of, read_header
 from fedkge.federation.messages import (
@@ -41,7 +42,6 @@ from fedkge.federation.messages import (
     Upload,
     Word,
 )
-from fedkge.text import printable
 
 __all__ = [
     "LARGEST_MESSAGE",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import BLOCK_BYTES, Progress, Ranking, rank

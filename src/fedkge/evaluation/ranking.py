@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fedkge.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.machine import available_cores
 from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.counting import count_block
 from fedkge.evaluation.queries import Queries, columns, group_queries
 from fedkge.evaluation.ranks import Ranks, rank_metrics
 from fedkge.graph import RELATION, Graph, Side, Triples
-from fedkge.machine import available_cores
 
 BLOCK_BYTES = 16 * 2**20
 """Size of the buffer of scores that each thread fills again and again."""

@@ -1,1 +1,1 @@
-"""Federations: clients, server, rounds, what everyone saw, and runs that survive a crash."""
+"""Federations: clients, server, rounds, aggregation, and the embedded engine."""

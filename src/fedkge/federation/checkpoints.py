@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
 from fedkge.federation.client import Client
 from fedkge.federation.server import RoundReport, Server
-from fedkge.federation.storage import load_tensors, save_tensors
-from fedkge.result_files import Count, check_shape
+from fedkge.store.durable_files import load_tensors, save_tensors
+from fedkge.store.result_files import Count, check_shape
 
 
 @dataclass(slots=True)

@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import Configuration
-from fedkge.errors import PrivacyError, RunError
+from fedkge.defences.copied import CopiedRounds
+from fedkge.defences.defence import Defence
+from fedkge.defences.defended import DefendedRounds
+from fedkge.defences.plain_training import train_plainly
+from fedkge.defences.releases import Released
 from fedkge.evaluation import evaluate
 from fedkge.federation.aggregation import complaint
-from fedkge.federation.copied import CopiedRounds
-from fedkge.federation.defence import Defence
-from fedkge.federation.defended import DefendedRounds
 from fedkge.federation.messages import (
     Evaluate,
     Fit,
@@ -36,17 +38,15 @@ from fedkge.federation.messages import (
     Sharing,
     Upload,
 )
-from fedkge.federation.plain_training import train_plainly
-from fedkge.federation.randomness import client_generator
-from fedkge.federation.state_file import RELEASED, State, StateFile, release_in
-from fedkge.federation.storage import fingerprint
 from fedkge.graph import Graph
 from fedkge.graph.summary import leaked
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
-from fedkge.releases import Released
+from fedkge.runs.state_file import RELEASED, State, StateFile, release_in
+from fedkge.store.durable_files import fingerprint
+from fedkge.store.randomness import client_generator
 
 Advance = Callable[[int], None]
 

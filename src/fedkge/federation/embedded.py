@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fedkge.errors import FedkgeError, NumericalError, PrivacyError
+from fedkge.base.errors import FedkgeError, NumericalError, PrivacyError
 from fedkge.federation.messages import NO_LIMIT, ClientLogic, Failure, Reply, Request
-from fedkge.federation.storage import StorageError
+from fedkge.store.durable_files import StorageError
 
 
 class EmbeddedEngine:

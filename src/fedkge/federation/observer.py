@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fedkge.federation.run import Run
+    from fedkge.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fedkge.errors import FedkgeError, NumericalError, RunError
+from fedkge.base.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Index, average, believable_weights, covers, excess, misfit
 from fedkge.federation.messages import (
@@ -27,10 +27,10 @@ from fedkge.federation.messages import (
     Upload,
     payload_bytes,
 )
-from fedkge.federation.randomness import server_generator
 from fedkge.federation.union import evidence, unite
 from fedkge.models.embedding import initial_rows
 from fedkge.models.scorer import ModelShape
+from fedkge.store.randomness import server_generator
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedkge.base.registry import look_up
 from fedkge.federation.messages import Shared
 from fedkge.graph import Graph
-from fedkge.registry import look_up
 
 
 @dataclass(frozen=True, slots=True)

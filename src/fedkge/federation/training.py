@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.base.errors import ConfigurationError, DataError, PrivacyError
+from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError, DataError, PrivacyError
+from fedkge.defences.defence import defence_of
+from fedkge.defences.name_release import FOLDER, NameFiles, with_released_names
+from fedkge.defences.releases import model_arrays
 from fedkge.evaluation import Evaluation
-from fedkge.federation.account import continue_account
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.defence import defence_of
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, Scores, Shared
-from fedkge.federation.name_release import FOLDER, NameFiles, with_released_names
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import LAST_ROUNDS, Run, RunDirectory, shape_of
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
-from fedkge.federation.transcript import Transcript, recorded_rounds
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
-from fedkge.machine import available_cores
 from fedkge.models.tables import Table
-from fedkge.releases import model_arrays
+from fedkge.runs.account import continue_account
+from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
+from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
 """The metric that decides which round was best."""

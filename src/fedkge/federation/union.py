@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import RunError
+from fedkge.base.errors import RunError
 from fedkge.federation.aggregation import Index
 from fedkge.federation.messages import Greeting, Shared, Word
 

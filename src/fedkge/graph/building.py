@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph.graph import Graph, Triples, Vocabulary, distinct_triples, no_triples
 from fedkge.graph.headers import check_same
 from fedkge.graph.readers import Columns, NameBlock, read_names

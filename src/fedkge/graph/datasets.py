@@ -13,7 +13,10 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir
 
-from fedkge.errors import ConfigurationError, DataError, UnavailableError
+from fedkge.base.errors import ConfigurationError, DataError, UnavailableError
+from fedkge.base.plain_files import home_expanded
+from fedkge.base.registry import look_up
+from fedkge.base.text import printable
 from fedkge.graph.building import GraphBuilder
 from fedkge.graph.catalogue import DATASETS, Dataset, SplitFile
 from fedkge.graph.download import Advance, Opener, download, open_https
@@ -22,9 +25,6 @@ from fedkge.graph.graph import Graph
 from fedkge.graph.numbered import find_file
 from fedkge.graph.readers import Columns
 from fedkge.graph.streams import COMPRESSIONS, decoded_lines, text_sha256
-from fedkge.plain_files import home_expanded
-from fedkge.registry import look_up
-from fedkge.text import printable
 
 __all__ = ["DATASETS", "Dataset", "cache_folder", "fetch", "is_cached", "labels", "load"]
 
@@ -67,7 +67,7 @@ def look_up_dataset(name: str) -> Dataset:
     >>> look_up_dataset("fb15k237")
     Traceback (most recent call last):
     ...
-    fedkge.errors.ConfigurationError: unknown data set 'fb15k237': did you mean fb15k-237?
+    fedkge.base.errors.ConfigurationError: unknown data set 'fb15k237': did you mean fb15k-237?
     """
     return look_up(DATASETS, name, "data set")
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from fedkge.errors import UnavailableError
+from fedkge.base.errors import UnavailableError
 from fedkge.graph.graph import Graph
 
 SEED = 6

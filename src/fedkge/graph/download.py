@@ -21,7 +21,7 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from fedkge.errors import DataError, UnavailableError
+from fedkge.base.errors import DataError, UnavailableError
 from fedkge.graph.streams import text_sha256
 
 TIMEOUT_SECONDS = 30

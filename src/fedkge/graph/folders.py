@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph.building import GraphBuilder
 from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph
 from fedkge.graph.numbered import is_dict_folder, is_openke_folder, read_dict_folder, read_openke_folder

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import DataError
-from fedkge.registry import near
+from fedkge.base.errors import DataError
+from fedkge.base.registry import near
 
 Triples: TypeAlias = NDArray[np.int32]
 """Array of shape (n, 3): head, relation, tail; C-contiguous."""

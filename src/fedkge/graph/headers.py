@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 
 Fields = Sequence[str]
 

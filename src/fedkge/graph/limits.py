@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
 
 LONGEST_LINE, LARGEST_INPUT, LARGEST_EXPANSION = (
     "FEDKGE_LONGEST_LINE",

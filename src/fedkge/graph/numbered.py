@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph.building import graph_of_tables
 from fedkge.graph.graph import SPLITS, Graph, Triples, Vocabulary
 from fedkge.graph.readers import TSV_SUFFIXES, NameBlock, read_names

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedkge.errors import DataError, UnavailableError
+from fedkge.base.errors import DataError, UnavailableError
 from fedkge.graph.building import graph_of_tables
 from fedkge.graph.graph import SPLITS, Graph, Vocabulary
 

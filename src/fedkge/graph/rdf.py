@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
 from fedkge.graph.streams import format_suffix, open_bytes
 
 RDF_SUFFIXES = (".nt", ".ttl")

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
+from fedkge.base.plain_files import open_plain
+from fedkge.base.registry import near
 from fedkge.graph.headers import check_skipped, refuse_header
 from fedkge.graph.limits import input_limits
 from fedkge.graph.rdf import RDF_SUFFIXES, read_rdf_terms
 from fedkge.graph.streams import COMPRESSIONS, LineBlock, decoded, decoded_lines, format_suffix, line_blocks
-from fedkge.plain_files import open_plain
-from fedkge.registry import near
 
 Columns: TypeAlias = tuple[str, str, str]
 """The names of the head, relation and tail columns."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
+from fedkge.base.plain_files import read_text
+from fedkge.base.private_files import make_private, open_private
 from fedkge.graph.folders import read_folder
 from fedkge.graph.graph import SPLITS, Graph, Triples, Vocabulary, no_triples
 from fedkge.graph.shards import Shards, client_names, summarise
 from fedkge.graph.streams import decoded_lines
-from fedkge.plain_files import read_text
-from fedkge.private_files import make_private, open_private
 
 NOTICE = "notice.txt"
 PREFIX = "client-"

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError, DataError
+from fedkge.base.registry import look_up
 from fedkge.graph.graph import HEAD, RELATION, SPLITS, TAIL, Graph, Triples, Vocabulary
 from fedkge.graph.numbered_names import NumberedNames
 from fedkge.graph.shards import ShardCounts, Shards, ShardSummary, client_names, summarise
 from fedkge.graph.streams import decoded_lines
-from fedkge.registry import look_up
 
 __all__ = [
     "DEFAULT_OVERLAP",

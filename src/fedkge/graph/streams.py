@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from fedkge.errors import DataError
+from fedkge.base.errors import DataError
+from fedkge.base.plain_files import open_plain
 from fedkge.graph.limits import InputLimits, input_limits
-from fedkge.plain_files import open_plain
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 BLOCK_BYTES = 4 * 1024 * 1024

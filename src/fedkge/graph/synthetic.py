@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph.graph import HEAD, RELATION, TAIL, Graph, Vocabulary
 from fedkge.graph.numbered_names import NumberedNames
 from fedkge.graph.synthetic_relations import (

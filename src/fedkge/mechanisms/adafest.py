@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import SampledPair
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.selection import Selected, Touched, rows_outside

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 
 
 class _Numbers:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Gaussian, SampledGaussian
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.selection import Selected, Touched

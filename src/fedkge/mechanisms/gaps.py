@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.selection import Touched, rows_outside
 
 

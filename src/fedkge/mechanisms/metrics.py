@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.counts import two_sided
 from fedkge.mechanisms.events import Figure
 from fedkge.mechanisms.noise import NoiseSource

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.mechanisms.noise import NoiseSource
 
 

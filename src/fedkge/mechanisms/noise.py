@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from randomgen import AESCounter
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.ziggurat import release_on_grid, words_for
 
 GRID_BITS = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.events import Charge, Event

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import SampledTest
 from fedkge.mechanisms.gaps import Ordered, candidates

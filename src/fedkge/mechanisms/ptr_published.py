@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import PublishedTest
 from fedkge.mechanisms.gaps import Ordered, candidates

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Protocol
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 
 
 class Schedule(Protocol):

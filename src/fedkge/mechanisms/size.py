@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedkge.errors import PrivacyError
+from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.counts import two_sided
 from fedkge.mechanisms.events import Size
 from fedkge.mechanisms.noise import NoiseSource

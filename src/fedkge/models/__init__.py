@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedkge.base.registry import look_up
 from fedkge.models.complex import ComplEx
 from fedkge.models.distmult import DistMult
 from fedkge.models.embedding import Embedding, initial_tables
@@ -9,7 +10,6 @@ from fedkge.models.rotate import RotatE
 from fedkge.models.scorer import Known, ModelShape, Scorer
 from fedkge.models.tables import Gradients, RowGradient, Tables
 from fedkge.models.transe import TransE
-from fedkge.registry import look_up
 
 MODELS: dict[str, type[Scorer]] = {
     "transe": TransE,

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.graph import HEAD, TAIL, Side, Triples, no_triples
 from fedkge.models.scorer import Known
 from fedkge.models.tables import Ids

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fedkge.base.registry import look_up
 from fedkge.models.kernel import kernel
 from fedkge.models.tables import Ids, RowGradient, Table
-from fedkge.registry import look_up
 
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 ADAGRAD_EPSILON = 1e-10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.errors import NumericalError
+from fedkge.base.errors import NumericalError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.kernel import kernel

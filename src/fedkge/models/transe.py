@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.models.comparisons import Comparison
 from fedkge.models.comparisons.l1 import L1
 from fedkge.models.comparisons.l2 import L2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.audit.metrics import Estimate, RateAtFpr
-from fedkge.errors import ConfigurationError
+from fedkge.base.errors import ConfigurationError
 from fedkge.report.document import Document, FigureText, UtilityRow
 from fedkge.report.gather import gather
 from fedkge.report.numbers import share

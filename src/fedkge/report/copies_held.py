@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedkge.accounting.promises import COPIED
-from fedkge.copies import NoisyCopy
-from fedkge.copies.holding import holding_of
-from fedkge.federation.run import RunDirectory
-from fedkge.federation.state_file import saved_release
+from fedkge.defences.noisy_copy import NoisyCopy
+from fedkge.defences.noisy_copy.holding import holding_of
 from fedkge.report.document import HeldCopy
+from fedkge.runs.run import RunDirectory
+from fedkge.runs.state_file import saved_release
 
 if TYPE_CHECKING:
     from fedkge.accounting.promises import Promise

@@ -18,7 +18,7 @@ FORMAT = 2
 
 Copy: TypeAlias = Literal["shareable", "for-owner"]
 """The shareable copy holds what is public or paid for; whatever was computed from private triples besides is the
-owner's (`fedkge.shareable`)."""
+owner's (`fedkge.report.shareable`)."""
 VerdictKind: TypeAlias = Literal[
     "claim contradicted",
     "leakage found",

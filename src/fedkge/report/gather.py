@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from fedkge import __version__
 from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import Configuration
-from fedkge.federation.account import open_account
-from fedkge.federation.run import RunDirectory, check_has_data
 from fedkge.graph.datasets import DATASETS
 from fedkge.report.document import (
     FORMAT,
@@ -34,6 +32,8 @@ from fedkge.report.reading import fingerprints
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
 from fedkge.report.worth import gather_utility
+from fedkge.runs.account import open_account
+from fedkge.runs.run import RunDirectory, check_has_data
 
 MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
 LIBRARIES = ("numpy", "numba", "scipy", "dp-accounting")

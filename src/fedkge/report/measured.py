@@ -22,7 +22,7 @@ from fedkge.report.document import (
 from fedkge.report.reading import damaged
 from fedkge.report.verdict import judged
 from fedkge.report.wording import COINS, COUNTED, DESIGNS, DRAWN, NOT_ATTACKED, NOT_AUDITED, NOT_EXPOSED, asked_about
-from fedkge.result_files import read_attacks_file, read_audit_file, read_exposed_file
+from fedkge.store.result_files import read_attacks_file, read_audit_file, read_exposed_file
 
 ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
 AGAIN = "attack the run again (`fedkge attack`)"

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedkge.errors import UnavailableError
+from fedkge.base.errors import UnavailableError
 from fedkge.report import numbers
 from fedkge.report.document import Document
 from fedkge.report.svg import inline

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from fedkge.errors import RunError
-from fedkge.plain_files import read_bytes
+from fedkge.base.errors import RunError
+from fedkge.base.plain_files import read_bytes
 
 SOURCES = ("config.toml", "metrics.jsonl", "attacks.json", "exposed.json", "audit.json", "ledger.jsonl")
 """Everything that a report reads."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedkge.federation.storage import make_folder, write_atomically
 from fedkge.report.numbers import short
 from fedkge.report.page import environment
 from fedkge.report.panels import Figures, Panel
@@ -18,6 +17,7 @@ from fedkge.reproduction.claims_attacks import CLOSE
 from fedkge.reproduction.document import Reproduction, gather
 from fedkge.reproduction.names import COLUMNS, data_name, defence_name, family_name, model_name
 from fedkge.reproduction.settings import Settings
+from fedkge.store.durable_files import make_folder, write_atomically
 
 if TYPE_CHECKING:
     from markupsafe import Markup

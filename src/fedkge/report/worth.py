@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fedkge.configuration import Configuration
-from fedkge.federation.run import RunDirectory
 from fedkge.report.document import Utility, UtilityRow
 from fedkge.report.numbers import share, signed
 from fedkge.report.wording import NOT_RANKED
+from fedkge.runs.run import RunDirectory
 
 PRIVATE_CONTROL = "popularity, epsilon 1"
 

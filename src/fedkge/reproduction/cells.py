@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from fedkge.errors import ConfigurationError, RunError
-from fedkge.federation.storage import make_folder, write_atomically
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.store.durable_files import make_folder, write_atomically
 
 FORMAT = 1
 Column: TypeAlias = Literal["published", "sound"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fedkge.configuration import Configuration
-from fedkge.defences import COPYING
+from fedkge.configuration.presets import COPYING
 from fedkge.report.numbers import short
 from fedkge.reproduction.cells import Key
 from fedkge.reproduction.claims import Facts

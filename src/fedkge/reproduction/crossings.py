@@ -10,8 +10,8 @@ from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.configuration import Configuration
-from fedkge.federation.advance import accountant_of
-from fedkge.federation.defence import Defence, defence_of
+from fedkge.defences.advance import accountant_of
+from fedkge.defences.defence import Defence, defence_of
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
 from fedkge.mechanisms.events import Charge

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from fedkge import __version__
+from fedkge.api.training import resume, start
 from fedkge.attacks.cia import CIA
-from fedkge.attacks.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
-from fedkge.attacks.outcomes import with_few_curves
+from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
-from fedkge.errors import RunError
-from fedkge.federation.run import Run, RunDirectory
-from fedkge.federation.storage import write_atomically
+from fedkge.experiments.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.experiments.outcomes import with_few_curves
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
@@ -29,7 +28,8 @@ from fedkge.reproduction.crossings import crossings, defences_of, spent_after
 from fedkge.reproduction.plan import Work
 from fedkge.reproduction.subgraph import most_frequent
 from fedkge.reproduction.watching import Look, Tell, Watch, look
-from fedkge.runs import resume, start
+from fedkge.runs.run import Run, RunDirectory
+from fedkge.store.durable_files import write_atomically
 
 ROC_POINTS = 64
 """Points that are kept of a curve: what a figure can show."""

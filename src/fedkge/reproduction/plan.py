@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fedkge.attacks.targets import Design
+from fedkge.api.training import check
+from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
-from fedkge.errors import ConfigurationError
+from fedkge.experiments.targets import Design
 from fedkge.reproduction.cells import COLUMNS, Cell, Key, path_of, read_cell
 from fedkge.reproduction.settings import PARTS, Settings, Table
-from fedkge.runs import check
 
 FIGURES = ("figure-defence", "figure-tradeoff")
 

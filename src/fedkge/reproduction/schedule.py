@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from fedkge.errors import FedkgeError
+from fedkge.base.errors import FedkgeError
 from fedkge.reproduction.cost import estimated_seconds
 from fedkge.reproduction.measure import Places, measure
 from fedkge.reproduction.plan import Work

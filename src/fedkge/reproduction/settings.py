@@ -9,9 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
+from fedkge.base.errors import ConfigurationError
+from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration, parse, read_table
-from fedkge.errors import ConfigurationError
-from fedkge.registry import look_up
 from fedkge.reproduction.cells import Column, Key
 
 PARTS = ("table-attacks", "table-utility", "figure-rounds", "figure-defence", "figure-tradeoff")

@@ -10,8 +10,8 @@ from typing import Any
 
 from fedkge.evaluation import Evaluation, weighted_metrics
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.run import Run
-from fedkge.federation.storage import write_atomically
+from fedkge.runs.run import Run
+from fedkge.store.durable_files import write_atomically
 
 LOOKED = "looked.json"
 SIDES, METRICS = ("tail", "head", "both"), ("mrr", "hits_at_1", "hits_at_10")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
 from fedkge.federation.observer import Observer
-from fedkge.registry import look_up
 from fedkge.trackers.mlflow import MlflowTracker
 from fedkge.trackers.tensorboard import TensorBoardTracker
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fedkge.base.errors import UnavailableError
 from fedkge.configuration import Configuration
-from fedkge.errors import UnavailableError
 from fedkge.federation.observer import Observer, Outlook
 
 EXPERIMENT = "fedkge"

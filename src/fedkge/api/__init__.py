@@ -1,0 +1,1 @@
+"""The public face: what a Python caller and the command line use."""

@@ -1,0 +1,1 @@
+"""What has no subject: errors, registries, text, small files."""

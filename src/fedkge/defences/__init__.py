@@ -1,0 +1,1 @@
+"""Defences: what each releases, what that costs, and how a client trains under it."""

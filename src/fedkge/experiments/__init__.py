@@ -1,0 +1,1 @@
+"""Whatever runs a federation in order to attack or audit it: canaries, shadows, forks, audits of runs."""

@@ -1,0 +1,257 @@
+"""Audit a recorded run: every passive attack scores the canaries after the last round, and the coins judge them.
+
+Under a noisy copy the auditor looks at the copy itself, too: whatever an attack sees there follows from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedkge.accounting.deltas import USUAL_DELTA
+from fedkge.attacks import ATTACKS, Attack, check, make_attack
+from fedkge.attacks.cip import overlaps
+from fedkge.attacks.structure import ends_known
+from fedkge.attacks.view import Adversary, View
+from fedkge.audit.bound import CONFIDENCE, ceiling
+from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
+from fedkge.base.errors import ConfigurationError
+from fedkge.configuration import Configuration
+from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.recorded_views import recorded_view, shard_of
+from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets import Targets, auxiliary_triples
+from fedkge.experiments.white_box import white_box_scores
+from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
+from fedkge.graph import HEAD, RELATION, TAIL, Triples
+from fedkge.models import make_scorer
+from fedkge.runs.run import Run, shape_of
+from fedkge.store.durable_files import write_atomically
+from fedkge.store.result_files import read_audit_file
+
+RESULTS = "audit.json"
+AUDITOR = "auditor"
+"""Who sees the copy: nobody in a federation, but the promise holds against it too."""
+AUXILIARY = 20
+"""True triples of each relation that the server is given, as in `fedkge attack`."""
+
+COINS = {
+    "independent": "coins of the operating system",
+    "seeded": "coins that follow from the seed: anyone who knows it knows them, so this is research and no evidence",
+}
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunAudit:
+    """What the audit of a run found, beside what the run claims."""
+
+    result: AuditResult
+    claim: Claim | None
+    victim: str
+    adversaries: Mapping[str, str]
+    """Whose view each attack used."""
+    round: int
+    coins: str
+    plans: tuple[Mapping[str, Any], ...]
+    """What this run was audited with, the newest last: more than one means that somebody has looked before."""
+    asked: int | None = None
+    """How many canaries a noisy copy was asked about; None where nobody was asked."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the run leaks more than it claims, at the audit's confidence."""
+        return self.claim is not None and self.result.bound > self.claim.epsilon
+
+    @property
+    def verdict(self) -> str:
+        """The audit in a few words. It never says that a run is safe."""
+        if self.contradicted:
+            return "claim contradicted"
+        return "leakage found" if self.result.bound > 0 else "no leakage found by these attacks"
+
+    def record(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; a claim of null is no claim at all."""
+        return {
+            "format": 1,
+            "verdict": self.verdict,
+            "claim": self.claim.record() if self.claim else None,
+            "victim": self.victim,
+            "round": self.round,
+            "coins": self.coins,
+            "asked": self.asked,
+            **self.result.record(),
+            "adversaries": dict(self.adversaries),
+            "plans": [dict(plan) for plan in self.plans],
+        }
+
+
+def run_audit(
+    run: Run,
+    attacks: Sequence[str] = (),
+    guesses: Sequence[int] = (),
+    confidence: float = CONFIDENCE,
+    progress: Progress = lambda *_: None,
+) -> RunAudit:
+    """Audit a run that was trained with canaries and independent coins; the result is kept as audit.json.
+
+    Without `attacks`, all passive ones that fit the model, except the paper's own formulas, and under a noisy copy a
+    look at the copy; without `guesses`, a tenth and a half of the canaries. Choose them before you have seen a result:
+    alpha is divided by their number.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import fedkge as fk
+    >>> shards = fk.split(fk.synthetic_graph(entities=60, relations=4, triples=400, seed=1), clients=2, seed=7)
+    >>> options = {"canaries": 40, "canary_coins": "independent", "canary_source": "victim", "record": "all"}
+    >>> with TemporaryDirectory() as folder:
+    ...     run = fk.train(shards, rounds=2, dimension=8, negatives=8, out=f"{folder}/run", **options)
+    ...     found = run_audit(run)
+    >>> found.result.canaries, found.claim, found.result.bound <= found.result.ceiling
+    (40, None, True)
+    """
+    if run.directory is None:
+        raise ConfigurationError("an audit needs a run directory: train with --out")
+    canaries = _canaries(run)
+    names = _names(run.configuration, attacks)
+    if not attacks and not has_copy(run):  # a gathered run has no checkpoints, so nobody can look at a copy
+        names = tuple(name for name in names if name != COPY)
+    numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
+    claim = claim_of(run.directory, run.configuration.victim)
+    delta = claim.delta if claim else run.configuration.delta or USUAL_DELTA
+    scores, adversaries, last = _scores(run, canaries, names, progress)
+    plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
+    found = RunAudit(
+        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.copy_share),
+        claim=claim,
+        victim=run.configuration.victim,
+        adversaries=adversaries,
+        round=last,
+        coins=run.configuration.canary_coins,
+        plans=(*(earlier for earlier in _plans(run.directory) if earlier != plan), plan),
+        asked=_asked(run, canaries),
+    )
+    write_atomically(run.directory / RESULTS, json.dumps(found.record(), indent=1).encode())
+    return found
+
+
+def fitting(configuration: Configuration) -> tuple[str, ...]:
+    """The attacks of an audit: known before training, because each costs a share of alpha.
+
+    >>> "upload-difference" in fitting(Configuration(model="distmult"))
+    True
+    """
+    model = make_scorer(configuration.model, shape_of(configuration)).name
+    suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
+    copied = (COPY,) if configuration.copy_share else ()
+    return (*(name for name in suits if not name.endswith("-published")), *copied)
+
+
+def reach(
+    configuration: Configuration,
+    attacks: Sequence[str] = (),
+    guesses: Sequence[int] = (),
+    confidence: float = CONFIDENCE,
+) -> float:
+    """The largest bound that an audit of such a run could show: known before training.
+
+    >>> round(reach(Configuration(canaries=1000), ["upload-difference"], [500]), 2)
+    5.09
+    """
+    numbers = tuple(dict.fromkeys(guesses)) or default_guesses(configuration.canaries)
+    names = _names(configuration, attacks)
+    for number in numbers:
+        check_guesses(number, configuration.canaries)
+    shared = corrected(confidence, len(numbers) * len(names))
+    delta = configuration.delta or USUAL_DELTA
+    return max(ceiling(number, configuration.canaries, delta, shared) for number in numbers)
+
+
+def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
+    if COPY in attacks and not configuration.copy_share:
+        raise ConfigurationError(f"attack {COPY!r} reads a noisy copy, got the defence {configuration.defence!r}")
+    return tuple(dict.fromkeys(attacks)) or fitting(configuration)
+
+
+def _canaries(run: Run) -> Targets:
+    options = run.configuration
+    if options.canaries == 0 or options.canary_coins not in COINS:
+        got = "a run without canaries" if options.canaries == 0 else "a run in which exactly half of them are members"
+        raise ConfigurationError(
+            f"an audit needs canaries with independent coins, got {got}: train with `fedkge audit --out NEW`, or with "
+            "--canaries 1000 --canary-coins independent --record every:5"
+        )
+    assert run.directory is not None  # noqa: S101 - checked by the caller
+    return read_targets(run.directory / CANARIES, run.entities, run.relations)
+
+
+def _scores(
+    run: Run, canaries: Targets, names: Sequence[str], progress: Progress
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, str], int]:
+    """The scores of every attack by every adversary that it is for, whose views they are, and the last round seen."""
+    options = run.configuration
+    random = np.random.default_rng(0)
+    auxiliary = auxiliary_triples(
+        shard_of(run, options.victim), [canaries], run.entities, run.relations, random, AUXILIARY
+    )
+    jobs: list[tuple[Attack, Adversary]] = [
+        (attack, kind)
+        for attack in (make_attack(name) for name in names if name != COPY)
+        for kind in attack.needs.adversary
+    ]
+    views = {
+        kind: recorded_view(run, kind, options.victim, options.adversary, auxiliary)
+        for kind in {job[1] for job in jobs}
+    }
+    scores: dict[str, NDArray[np.float64]] = {}
+    adversaries: dict[str, str] = {}
+    for done, (attack, kind) in enumerate(jobs):
+        progress(attack.name, done, len(jobs))
+        check(attack, views[kind])
+        label = attack.name if len(attack.needs.adversary) == 1 else f"{attack.name} ({kind})"
+        scores[label] = _score(run, attack, views[kind], canaries.triples)
+        adversaries[label] = kind
+    if COPY in names:
+        scores[COPY], adversaries[COPY] = white_box_scores(run, canaries), AUDITOR
+    progress("done", len(jobs), len(jobs))
+    return scores, adversaries, max((view.rounds[-1] for view in views.values()), default=1)
+
+
+def _asked(run: Run, canaries: Targets) -> int | None:
+    if not has_copy(run):
+        return None
+    return int(np.count_nonzero(asked_canaries(copy_of(run), in_victims_numbers(run, canaries))))
+
+
+def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np.float64]:
+    """One score per canary, NaN where the adversary knows too little to have an opinion."""
+    scores = np.full(len(triples), np.nan)
+    able = _known(run, view, triples)
+    if able.any():
+        scores[able] = attack.score(view, np.ascontiguousarray(triples[able]))
+    return scores
+
+
+def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
+    """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
+    client = run.configuration.adversary
+    if view.adversary == "server":
+        told = view.auxiliary if view.auxiliary is not None else triples[:0]
+        return np.isin(triples[:, RELATION], told[:, RELATION])
+    able = np.isin(triples[:, RELATION], run.tensors[f"relation_ids/{client}"])
+    if view.adversary == "client":
+        able &= np.isin(triples[:, [HEAD, TAIL]], run.tensors[f"own/{client}"]).all(axis=1)
+        able &= np.logical_or.reduce([ends_known(others, triples) for _, others in overlaps(view, "audit")])
+    return np.asarray(able, dtype=np.bool_)
+
+
+def _plans(directory: Path) -> list[dict[str, Any]]:
+    content = read_audit_file(directory / RESULTS)
+    return list(content["plans"]) if content else []

@@ -1,8 +1,0 @@
-"""What a client knows beside its embedding: noisy counts, paid for once, and the scores that follow from them."""
-
-from __future__ import annotations
-
-from fedkge.prior.prior import CountPrior
-from fedkge.prior.released import ReleasedCounts
-
-__all__ = ["CountPrior", "ReleasedCounts"]

@@ -1,0 +1,1 @@
+"""Files that last: durable writes, keys, fingerprints, and where randomness comes from."""
