@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.utility.attacked import canary_options
 from fedkge.configuration import Configuration, parse
 from fedkge.configuration.presets import with_defence
-from fedkge.reproduction.names import BILINEAR
+from paper.names import BILINEAR
 
 CLIENTS, ROUNDS = 3, 25
 ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
