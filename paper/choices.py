@@ -7,9 +7,9 @@ from collections.abc import Callable
 from fedkge.configuration import Configuration
 from fedkge.configuration.presets import COPYING
 from paper.cells import Key
-from paper.claims import Facts
 from paper.names import data_name, listed, model_name, short
 from paper.plan import defended_attacks, undefended_attacks
+from paper.rules import Facts
 from paper.settings import Settings
 from paper.worth import POPULARITY
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import get_args
 
-from paper.cells import Cell
-from paper.figure_defence import DefenceFigure
-from paper.figure_rounds import RoundsFigure
-from paper.figure_tradeoff import TradeoffFigure
-from paper.table_attacks import AttackTable
-from paper.table_utility import UtilityTable
+from fedkge.base.registry import look_up
+from paper.names import short
+from paper.points import FLOOR
+from paper.quantities_attacks import ATTACKS
+from paper.quantities_defence import DEFENCE
+from paper.quantities_utility import UTILITY
+from paper.rules import Answer, Facts, Measured, Measurement, Text, read_claims
 
-Answer: TypeAlias = Literal["holds", "does not hold", "cannot be tested", "not run yet"]
-ANSWERS: tuple[Answer, ...] = ("holds", "does not hold", "cannot be tested", "not run yet")
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
+QUANTITIES: dict[str, Callable[[Facts, Measured], Measurement]] = {**ATTACKS, **DEFENCE, **UTILITY}
+"""By the name that claims.toml has for it."""
 SHOWN = 4
 """Numbers that a reason names; the table has the others."""
+PLACES = ("Abstract", "Section", "Appendix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +47,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Everything that rules look at."""
-
-    attacks: AttackTable
-    utility: UtilityTable
-    rounds: RoundsFigure
-    defence: DefenceFigure
-    tradeoff: TradeoffFigure
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How a claim is decided."""
-
-    name: str
-    where: str
-    says: str
-    part: str
-    decide: Callable[[Facts], Finding]
-    evidence: str = ""
-
-    def claim(self, facts: Facts) -> Claim:
-        """The claim with its answer."""
-        found = self.decide(facts)
-        facts_of = (self.name, self.where, self.says, found.answer, found.reason, found.brief)
-        return Claim(*facts_of, self.evidence or self.part, self.part)
-
-
-@dataclass(frozen=True, slots=True)
 class Vote:
     """One cell's word on a claim, with its numbers; None where it has not been run.
 
@@ -83,6 +56,9 @@ class Vote:
     agrees: bool | None
     numbers: str
     group: str = ""
+
+
+NOT_RUN = Finding("not run yet", "None of the cells that decide this has been run.", "")
 
 
 def judged(votes: Sequence[Vote], unit: str, *, share: float = 1.0, note: str = "") -> Finding:
@@ -122,31 +98,57 @@ def judged(votes: Sequence[Vote], unit: str, *, share: float = 1.0, note: str = 
     return Finding(answer, reason, where)
 
 
-NOT_RUN = Finding("not run yet", "None of the cells that decide this has been run.", "")
+def decide(rule: Measured, found: Measurement) -> Finding:
+    """The answer to a claim by what was measured."""
+    votes = [
+        Vote(None if place.own is None else rule.expected.agrees(place.own, place.other), place.words, place.group)
+        for place in found.places
+    ]
+    if found.cause:
+        return _told("cannot be tested", rule.untested[found.cause], found)
+    if rule.reason:
+        there = [vote.agrees for vote in votes if vote.agrees is not None]
+        if not there:
+            return NOT_RUN
+        answer: Answer = "not run yet" if len(there) < len(votes) else "holds" if all(there) else "does not hold"
+        return _told(answer, Text(rule.reason, rule.brief), found)
+    if rule.leave_out_guessing:
+        compared = [vote for vote, place in zip(votes, found.places, strict=True) if not place.guessing]
+        return _without_guessing(compared, len(votes) - len(compared), rule)
+    beside = rule.beside.format_map(found.words) if rule.beside and found.words else ""
+    return judged(votes, rule.unit, share=rule.share, note=f"{rule.note} {beside}".strip())
 
 
-def untested(reason: str, brief: str) -> Finding:
-    """Nothing here can decide it."""
-    return Finding("cannot be tested", reason, brief)
+def _told(answer: Answer, text: Text, found: Measurement) -> Finding:
+    return Finding(answer, text.reason.format_map(found.words), text.brief.format_map(found.words))
+
+
+def _without_guessing(votes: list[Vote], level: int, rule: Measured) -> Finding:
+    """Which of two defences is better; where attacks only guess against both there is nothing to compare."""
+    left_out = f"{level} places are left out: there the attacks only guess ({short(FLOOR)}) against either defence."
+    if not level or any(vote.agrees is not None for vote in votes):
+        return judged(votes, rule.unit, share=rule.share, note=left_out if level else "")
+    reason = (
+        f"{'So far' if votes else 'In'} all {level} places the attacks only guess ({short(FLOOR)}) against either "
+        "defence, so that neither is seen to be better."
+    )
+    brief = f"{'so far ' if votes else ''}the attacks only guess against either"
+    return Finding("not run yet" if votes else "cannot be tested", reason, brief)
 
 
 def answers(facts: Facts) -> tuple[Claim, ...]:
     """All claims, in the order of the paper."""
-    from paper.claims_attacks import ATTACKS  # noqa: PLC0415 (they need Rule from here)
-    from paper.claims_defence import DEFENCE  # noqa: PLC0415
-    from paper.claims_rounds import ROUNDS  # noqa: PLC0415
-    from paper.claims_tradeoff import TRADEOFFS  # noqa: PLC0415
-    from paper.claims_utility import UTILITY  # noqa: PLC0415
-    from paper.claims_written import WRITTEN  # noqa: PLC0415
-
-    claims = [rule.claim(facts) for rule in (*ATTACKS, *ROUNDS, *DEFENCE, *TRADEOFFS, *UTILITY)] + list(WRITTEN)
-    return tuple(sorted(claims, key=_place))
-
-
-PLACES = ("Abstract", "Section", "Appendix")
+    found = []
+    for rule in read_claims().measured:
+        finding = decide(rule, look_up(QUANTITIES, rule.quantity, "quantity")(facts, rule))
+        about = (rule.name, rule.where, rule.says, finding.answer, finding.reason, finding.brief)
+        found.append(Claim(*about, evidence=rule.part, part=rule.part))
+    for one in read_claims().written:
+        found.append(Claim(one.name, one.where, one.says, one.answer, one.reason, "", one.evidence, ""))
+    return tuple(sorted(found, key=_place))
 
 
 def _place(claim: Claim) -> tuple[int, str]:
-    """Where in the paper; within a section the order of the rules stays."""
+    """Where in the paper; within a section the order of the file stays."""
     kind, _, number = claim.where.partition(" ")
     return PLACES.index(kind), number

@@ -11,11 +11,12 @@ from typing import Any
 
 from fedkge import __version__
 from paper.cells import Cell, Key
-from paper.claims import ANSWERS, Claim, Facts, answers
+from paper.claims import ANSWERS, Claim, answers
 from paper.figure_defence import DefenceFigure, defence_figure
 from paper.figure_rounds import RoundsFigure, rounds_figure
 from paper.figure_tradeoff import TradeoffFigure, tradeoff_figure
 from paper.plan import cells_of, wanted
+from paper.rules import Facts
 from paper.settings import PARTS, Settings
 from paper.table_attacks import AttackTable, attack_table
 from paper.table_utility import UtilityTable, utility_table

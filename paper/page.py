@@ -10,12 +10,12 @@ from fedkge.report.page import environment
 from fedkge.report.svg import inline, standalone
 from fedkge.store.durable_files import make_folder, write_atomically
 from paper.cells import read_cells
-from paper.claims_attacks import CLOSE
 from paper.document import Reproduction, gather
 from paper.links import Links, links_from, named
 from paper.markdown import PICTURES, duration, markdown_reproduction, tally
 from paper.names import COLUMNS, data_name, defence_name, family_name, model_name, short
 from paper.panels import Figures, Panel
+from paper.points import CLOSE
 from paper.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paper.choices import choices
-from paper.claims import Claim, Facts
-from paper.claims_attacks import CLOSE
+from paper.claims import Claim
 from paper.names import FAMILIES, data_name, listed, model_name, short
-from paper.points import FLOOR, OURS
+from paper.points import CLOSE, FLOOR, OURS
+from paper.rules import Facts
 from paper.settings import Settings
 from paper.table_attacks import AttackRow
 from paper.table_utility import Reached

@@ -10,19 +10,14 @@ from pathlib import Path
 import pytest
 
 from paper.cells import Cell, Key
-from paper.claims import ANSWERS, Claim, Vote, judged
-from paper.claims_attacks import ATTACKS
-from paper.claims_defence import DEFENCE
-from paper.claims_rounds import ROUNDS
-from paper.claims_tradeoff import TRADEOFFS
-from paper.claims_utility import UTILITY
-from paper.claims_written import WRITTEN
+from paper.claims import ANSWERS, QUANTITIES, Claim, Vote, judged
 from paper.document import gather
+from paper.rules import Measured, Written, read_claims
 from paper.settings import PARTS
 from tests.paper.sample import FULL, Change, all_of, grid, metrics, ranks, struck
 
 ROOT = Path(__file__).resolve().parents[2]
-RULES = (*ATTACKS, *ROUNDS, *DEFENCE, *TRADEOFFS, *UTILITY)
+RULES, WRITTEN = read_claims().measured, read_claims().written
 BILINEAR, DISTANCE = ("distmult", "complex"), ("transe", "rotate")
 FLAMES, ADAPTIVE = ("dp-flames",), ("dp-flames-adaptive",)
 
@@ -136,6 +131,11 @@ def test_every_rule_is_turned_round_by_a_test() -> None:
     assert set(FLIPS) == {rule.name for rule in RULES}
 
 
+def test_every_quantity_is_used_by_a_claim_and_every_part_exists() -> None:
+    assert {rule.quantity for rule in RULES} == set(QUANTITIES)
+    assert {rule.part for rule in RULES} <= set(PARTS)
+
+
 @pytest.mark.parametrize("name", FLIPS)
 def test_an_answer_follows_its_numbers(name: str) -> None:
     first, second, change = FLIPS[name]
@@ -144,9 +144,9 @@ def test_an_answer_follows_its_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_without_cells_a_computed_answer_waits(rule: object) -> None:
+def test_without_cells_a_computed_answer_waits(rule: Measured) -> None:
     found = {claim.name: claim for claim in gather(FULL, {}).claims}
-    assert found[rule.name].answer == "not run yet"  # type: ignore[attr-defined]
+    assert found[rule.name].answer == "not run yet"
 
 
 BETTER = ("baseline-lowest", "adp-resists-cia", "flames-resists-passive", "flames-defends-better")
@@ -210,7 +210,7 @@ def test_names_are_unique_and_answers_known() -> None:
 
 
 @pytest.mark.parametrize("claim", WRITTEN, ids=lambda claim: claim.name)
-def test_evidence_that_is_written_exists(claim: Claim) -> None:
+def test_evidence_that_is_written_exists(claim: Written) -> None:
     if claim.evidence in (*PARTS, "method"):
         return
     file, _, anchor = claim.evidence.partition("#")
