@@ -261,7 +261,7 @@ def digest(cell: Cell) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         public = _public_graph(Path(folder))
         given = {key: value for key, value in {**cell.base, **cell.options}.items() if value is not None}
-        options = {key: public if value == PUBLIC_GRAPH else value for key, value in given.items()}
+        options: dict[str, Any] = {key: public if value == PUBLIC_GRAPH else value for key, value in given.items()}
         shards = fk.split(_graph(cell.triples), clients=3, by=cell.by, seed=5)
         out = Path(folder, "run") if cell.on_disk else None
         run = fk.train(shards, out=out, seed=3, noise_seed=4, threads=1, **options)
