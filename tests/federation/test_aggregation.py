@@ -171,7 +171,7 @@ class Largest:
     name: ClassVar[str] = "largest"
     uses_claims: ClassVar[bool] = False
 
-    def aggregate(self, table, uploads, owners, claims):
+    def aggregate(self, table, uploads, owners, claims):  # noqa: ARG002
         result = np.full_like(table, -np.inf)
         for name, rows in uploads.items():
             result[owners[name]] = np.maximum(result[owners[name]], rows)
