@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.store.durable_files import make_folder, write_atomically
+from paper.grid import Files
 
-FORMAT = 1
 Column: TypeAlias = Literal["published", "sound"]
 COLUMNS: tuple[Column, ...] = get_args(Column)
 FOLDER = "cells"
@@ -86,34 +84,34 @@ class Cell:
 
     def write(self, folder: Path) -> Path:
         """Put it where the others are."""
-        path = path_of(folder, self.key)
-        make_folder(path.parent)
-        content = {"format": FORMAT, **asdict(self)}
-        write_atomically(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
-        return path
+        store = cell_store(folder)
+        store.add(str(self.key), asdict(self))
+        return store.path(str(self.key))
+
+
+def cell_store(folder: Path) -> Files:
+    """The cells of a folder of results."""
+    return Files(folder / FOLDER)
 
 
 def path_of(folder: Path, key: Key) -> Path:
     """Where a cell is kept."""
-    return folder / FOLDER / f"{key}.json"
+    return cell_store(folder).path(str(key))
 
 
 def read_cell(path: Path) -> Cell:
     """A cell from its file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.pop("format") != FORMAT:
-            raise ValueError("another format")
-        return Cell(**{**content, "key": Key(**content["key"]), "attacks": tuple(content["attacks"])})
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path}: not a cell of this version ({error}); remove it, and it is measured again") from error
+    return _cell(Files(path.parent).read(path.stem), path)
 
 
 def read_cells(folder: Path) -> dict[Key, Cell]:
     """All cells of a folder of results."""
-    return {cell.key: cell for cell in _cells(folder)}
+    found = (_cell(content, folder) for content in cell_store(folder).cells())
+    return {cell.key: cell for cell in found}
 
 
-def _cells(folder: Path) -> Iterator[Cell]:
-    for path in sorted((folder / FOLDER).glob("*.json")):
-        yield read_cell(path)
+def _cell(content: dict[str, Any], where: Path) -> Cell:
+    try:
+        return Cell(**{**content, "key": Key(**content["key"]), "attacks": tuple(content["attacks"])})
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{where}: not a cell of this version ({error}); remove it, and it is measured again") from error

@@ -22,7 +22,7 @@ def estimated_seconds(work: Work) -> float:
     """Of training and attacking, on one core.
 
     >>> from paper.plan import AttackOptions
-    >>> short, long = (Work(Configuration(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
+    >>> short, long = (Work({}, Configuration(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
     >>> estimated_seconds(short) < estimated_seconds(long)
     True
     """

@@ -27,9 +27,10 @@ from fedkge.runs.run import Run, RunDirectory
 from fedkge.store.durable_files import write_atomically
 from paper.cells import Cell, Key
 from paper.crossings import crossings, defences_of, spent_after
+from paper.grid import Tell
 from paper.plan import Work
 from paper.subgraph import most_frequent
-from paper.watching import Look, Tell, Watch, look
+from paper.watching import Look, Watch, look
 
 ROC_POINTS = 64
 """Points that are kept of a curve: what a figure can show."""

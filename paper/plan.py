@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from fedkge.api.training import check
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, parse
 from fedkge.experiments.targets import Design
-from paper.cells import COLUMNS, Cell, Key, path_of, read_cell
+from paper.cells import COLUMNS, Cell, Key, cell_store, path_of, read_cell
+from paper.grid import digest_of
 from paper.settings import PARTS, Settings, Table
 
 FIGURES = ("figure-defence", "figure-tradeoff")
@@ -36,6 +36,8 @@ class AttackOptions:
 class Work:
     """One federation to train and attack, and the cells that it serves."""
 
+    options: Mapping[str, Any]
+    """As the settings write them."""
     configuration: Configuration
     keys: tuple[Key, ...]
     budgets: tuple[float, ...]
@@ -50,20 +52,17 @@ class Work:
         budget = "" if self.budgets or not first.epsilon else f"-e{first.epsilon:g}"
         head = f"{first.data}-{first.model}-{first.column}-{first.defence}{budget}-s{first.seed}"
         part = f"-{self.entities}" if self.entities else ""
-        return f"{head}{part}-{self.configuration.digest}"
+        return f"{head}{part}-{digest_of(self.options)}"
 
     @property
     def digest(self) -> str:
-        """A hash of everything that decides the cells."""
-        content = [self.configuration.digest, self.budgets, asdict(self.attacks), self.entities]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+        """A hash of everything that the settings say about the cells."""
+        return digest_of([self.options, self.budgets, asdict(self.attacks), self.entities])
 
     def pending(self, results: Path) -> tuple[Key, ...]:
         """The cells that are missing, or were measured with other settings."""
-        return tuple(key for key in self.keys if not self._has(path_of(results, key)))
-
-    def _has(self, path: Path) -> bool:
-        return path.exists() and read_cell(path).digest == self.digest
+        store = cell_store(results)
+        return tuple(key for key in self.keys if not store.has(str(key), self.digest))
 
 
 def wanted(settings: Settings, asked: Sequence[str]) -> tuple[Key, ...]:
@@ -144,7 +143,8 @@ def _work(settings: Settings, keys: Sequence[Key]) -> Work:
     first = keys[0]
     crossing = settings.protocol(first.column, first.defence) == "crossing"
     budgets = _all_budgets(settings) if crossing else ()
-    return Work(settings.configuration(first), tuple(keys), budgets, _attacks(settings, first), settings.entities)
+    options = settings.options(first)
+    return Work(options, parse(options), tuple(keys), budgets, _attacks(settings, first), settings.entities)
 
 
 def _all_budgets(settings: Settings) -> tuple[float, ...]:

@@ -71,7 +71,11 @@ class Settings:
         return look_up({"none": "none", "crossing": "crossing", "calibrated": "calibrated"}, chosen, "protocol")
 
     def configuration(self, key: Key) -> Configuration:
-        """The options of the federation that a cell belongs to; the same for all budgets of a crossing run."""
+        """The configuration of the federation that a cell belongs to."""
+        return parse(self.options(key))
+
+    def options(self, key: Key) -> dict[str, Any]:
+        """The options of that federation, as they are written; the same for all budgets of a crossing run."""
         rows = self._rows(key.column, key.defence)
         chosen = {
             **self.federations.get("all", {}),
@@ -84,7 +88,7 @@ class Settings:
         }
         protocol = chosen.pop("protocol", "none")
         budget = {"epsilon": key.epsilon} if protocol == "calibrated" else {}
-        return parse({**chosen, **budget, "data": key.data, "model": key.model, "seed": key.seed})
+        return {**chosen, **budget, "data": key.data, "model": key.model, "seed": key.seed}
 
     def _rows(self, column: Column, defence: str) -> Table:
         found: Table = look_up(dict(self.federations.get(column, {})), defence, f"defence of the {column} column")

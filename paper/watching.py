@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ from fedkge.evaluation import Evaluation, weighted_metrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.runs.run import Run
 from fedkge.store.durable_files import write_atomically
+from paper.grid import Tell
 
 LOOKED = "looked.json"
 SIDES, METRICS = ("tail", "head", "both"), ("mrr", "hits_at_1", "hits_at_10")
 Look = Mapping[str, Any]
-Tell = Callable[[str, float], None]
-"""What is done now, and the share of the training that is done."""
 
 
 class Watch(Observer):

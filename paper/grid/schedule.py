@@ -1,4 +1,4 @@
-"""The whole grid over all cores: one process per federation, and one account of how it goes."""
+"""A grid over all cores: one process per task, and one account of how it goes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
 from fedkge.base.errors import FedkgeError
-from paper.cost import estimated_seconds
-from paper.measure import Places, measure
-from paper.plan import Work
 
 LOOK_EVERY_SECONDS = 0.5
+Tell: TypeAlias = Callable[[str, float], None]
+"""Takes what is done now, and the share of it that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to measure in a process of its own, so `measure` must go through pickle; it writes the cells itself."""
+
+    name: str
+    measure: Callable[[Tell], None]
+    estimated_seconds: float = 1.0
 
 
 @dataclass
 class Grid:
     """How far the grid is: what runs, what is done, what failed, and how much is left."""
 
-    works: Sequence[Work]
+    tasks: Sequence[Task]
     workers: int
     running: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     """By name: what is done now, the share of it, and when it began."""
@@ -41,7 +49,7 @@ class Grid:
     def seconds_left(self) -> float | None:
         """By the estimates, corrected by how long what is done really took; None while nothing is done."""
         over = {*self.done, *self.failed}
-        estimates = {work.name: estimated_seconds(work) for work in self.works}
+        estimates = {task.name: task.estimated_seconds for task in self.tasks}
         passed = sum(estimates[name] for name in over)
         if not passed:
             return None
@@ -52,16 +60,16 @@ class Grid:
         return max(0.0, ahead) / self.workers
 
 
-def run_grid(works: Sequence[Work], places: Places, workers: int, show: Callable[[Grid], None]) -> Grid:
+def run_grid(tasks: Sequence[Task], workers: int, show: Callable[[Grid], None]) -> Grid:
     """Measure everything, the most important first; what fails is kept by name, and the rest goes on.
 
-    Whoever interrupts it loses at most the rounds since the last checkpoint of each federation that was running.
+    An interruption costs at most what the running tasks did since they last kept something.
     """
-    grid = Grid(works, workers)
+    grid = Grid(tasks, workers)
     context = multiprocessing.get_context("spawn")  # threads of compiled code do not survive a fork
     with context.Manager() as manager, ProcessPoolExecutor(workers, mp_context=context) as pool:
         news = manager.Queue()
-        futures = {pool.submit(_measure, work, places, news): work.name for work in works}
+        futures = {pool.submit(_measure, task, news): task.name for task in tasks}
         try:
             waiting: set[Future[str]] = set(futures)
             while waiting:
@@ -78,11 +86,11 @@ def run_grid(works: Sequence[Work], places: Places, workers: int, show: Callable
     return grid
 
 
-def _measure(work: Work, places: Places, news: Any) -> str:
+def _measure(task: Task, news: Any) -> str:
     """In a process of its own; returns why it failed, or nothing."""
     try:
-        with threadpool_limits(limits=1):  # one federation per core
-            measure(work, places, lambda what, share: news.put((work.name, what, share)))
+        with threadpool_limits(limits=1):  # one task per core
+            task.measure(lambda what, share: news.put((task.name, what, share)))
     except FedkgeError as error:
         return str(error)
     except Exception:
