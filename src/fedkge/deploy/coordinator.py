@@ -43,8 +43,7 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.graph import Vocabulary
-from fedkge.models import make_scorer
-from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
+from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, scorer_of, shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 from fedkge.store.durable_files import make_folder, write_atomically
 from fedkge.store.randomness import fresh_seed
@@ -157,8 +156,8 @@ class Coordinator:
 
     def _assemble(self, configuration: Configuration) -> Server:
         accepted = self._invite(configuration)
-        scorer = make_scorer(configuration.model, shape_of(configuration))
-        greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.dimension))
+        width = scorer_of(configuration).entity_width(configuration.dimension)
+        greetings, strangers = self._greet(accepted, width)
         self._members = Members(self._engine, frozenset(accepted) - set(strangers), self._ends, self._tell)
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
