@@ -15,7 +15,7 @@ from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.run import RunDirectory, provenance_of, shape_of
 from fedkge.store.randomness import client_generator, server_generator
-from tests.federation.conftest import make_clients, short
+from tests.short_runs import make_clients, short
 
 
 def train(shards, observer=None, **options):
