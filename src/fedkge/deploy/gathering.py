@@ -76,7 +76,10 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     make_folder(out)
     configuration = _configuration(server, members, out, canaries)
     trained = [member.graph for member in members]
-    given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
+    given = [
+        _without(member.graph, canaries, trained, member.client == configuration.experiment.victim)
+        for member in members
+    ]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
     provenance = provenance_of(trained, configuration, directory.data_key())
@@ -129,7 +132,11 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     """The server's options with the first site's defence: a run has one configuration, the ledger has each promise."""
     served, _ = server.read_configuration()
     first, _ = members[0].directory.read_configuration()
-    kept = {"seed": served.seed, "aggregation": served.aggregation, "record": served.record}
+    kept = {
+        "seed": served.experiment.seed,
+        "aggregation": served.federation.aggregation,
+        "record": served.experiment.record,
+    }
     coins = {}
     if canaries is not None:
         coins = {"canaries": _targets_in(canaries), "canary_coins": "independent"}
@@ -142,7 +149,7 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
         **coins,
     }
     options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
-    return first.model_copy(update=options)
+    return first.updated(**options)
 
 
 def _targets_in(canaries: Path) -> int:
