@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tests.defences.test_defence import client_of, defended
-from tests.machines import another_machine
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
@@ -16,6 +14,8 @@ from fedkge.defences.defence import Defence, defence_of
 from fedkge.federation.observer import Observer
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory
+from tests.defences.test_defence import client_of, defended
+from tests.machines import another_machine
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.defences.test_copied import copied
-from tests.defences.test_defence import client_of, defended, killed, rows_of
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.federation.messages import Fit, Share, Upload
 from fedkge.store.durable_files import beside
+from tests.defences.test_copied import copied
+from tests.defences.test_defence import client_of, defended, killed, rows_of
 
 STEPS, COPY = defended(noise_seed=None), copied(noise_seed=None)
 BEFORE, BETWEEN, AFTER = (

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.short_runs import Mischief, make_clients, short
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Failure
@@ -12,6 +11,7 @@ from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import Federation
 from fedkge.runs.run import RunDirectory, shape_of
 from fedkge.runs.transcript import Transcript, View, recorded_rounds
+from tests.short_runs import Mischief, make_clients, short
 
 NAMES = ["client-0", "client-1", "client-2"]
 

@@ -10,15 +10,13 @@ from typing import Any, TypeAlias
 
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.base.registry import look_up
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
-from fedkge.defences.defence import check_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of
 from fedkge.experiments.targets import Targets
+from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
-from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, drafted
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
@@ -28,8 +26,6 @@ from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
-from fedkge.models import make_scorer
-from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs.account import open_account
 from fedkge.runs.model_file import check_model
 from fedkge.runs.run import (
@@ -41,9 +37,7 @@ from fedkge.runs.run import (
     check_has_data,
     check_same_data,
     provenance_of,
-    shape_of,
 )
-from fedkge.runs.transcript import recorded_rounds
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.randomness import fresh_seed
 
@@ -163,11 +157,7 @@ def _seeded(configuration: Configuration) -> Configuration:
 
 def check(configuration: Configuration) -> None:
     """Refuse names that do not exist, before anything is read or written."""
-    make_scorer(configuration.model.name, shape_of(configuration))
-    make_strategy(configuration.federation.strategy)
-    look_up(OPTIMISERS, configuration.training.optimiser, "optimiser")
-    recorded_rounds(configuration.experiment.record, configuration.training.rounds)
-    check_defence(configuration)
+    check_training(configuration)
     check_inline(configuration)
 
 

@@ -25,6 +25,7 @@ from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
+from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.messages import (
     NO_LIMIT,
@@ -42,8 +43,7 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.graph import Vocabulary
-from fedkge.models import make_scorer
-from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
+from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, scorer_of, shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 from fedkge.store.durable_files import make_folder, write_atomically
 from fedkge.store.randomness import fresh_seed
@@ -156,13 +156,13 @@ class Coordinator:
 
     def _assemble(self, configuration: Configuration) -> Server:
         accepted = self._invite(configuration)
-        scorer = make_scorer(configuration.model.name, shape_of(configuration))
-        greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.model.dimension))
+        width = scorer_of(configuration).entity_width(configuration.model.dimension)
+        greetings, strangers = self._greet(accepted, width)
         self._members = Members(self._engine, frozenset(accepted) - set(strangers), self._ends, self._tell)
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
-        for name, reason in server.doubted.items() if configuration.federation.aggregation == "weighted" else ():
+        for name, reason in server.doubted.items():
             self._tell(f"{name} {reason}")
         self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
         if self._checkpoint.exists():
@@ -176,7 +176,7 @@ class Coordinator:
         return ServerPlan(
             shape_of(configuration),
             configuration.experiment.seed or 0,
-            configuration.federation.aggregation == "weighted",
+            make_aggregation(configuration.federation.aggregation),
             configuration.federation.fraction,
             configuration.federation.least_clients,
             configuration.federation.largest_row_norm,
