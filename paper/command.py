@@ -65,7 +65,7 @@ def reproduce(request: Request) -> None:
 def _measure(left: Sequence[Work], request: Request, workers: int) -> dict[str, str]:
     if not left:
         return {}
-    for data in dict.fromkeys(work.configuration.data for work in left):
+    for data in dict.fromkeys(work.configuration.data.source for work in left):
         load(data)  # a missing data set is an error of its own, with how to get it, before anything begins
     began = time.monotonic()
     places = Places(request.runs, request.out, command(), request.keep_runs)
