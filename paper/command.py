@@ -18,7 +18,7 @@ from fedkge.cli.tables import print_json, say, stdout
 from fedkge.graph.datasets import load
 from paper.cost import estimated_seconds
 from paper.document import gather
-from paper.grid import GridView, Task, run_grid
+from paper.grid import Task, watch_grid
 from paper.measure import Places, measure
 from paper.page import write_reproduction
 from paper.plan import Work, measured, wanted, works
@@ -69,9 +69,9 @@ def _measure(left: Sequence[Work], request: Request, workers: int) -> dict[str, 
         load(data)  # a missing data set is an error of its own, with how to get it, before anything begins
     began = time.monotonic()
     places = Places(request.runs, request.out, command(), request.keep_runs)
-    with GridView(len(left)) as show:
-        tasks = [Task(work.name, partial(measure, work, places), estimated_seconds(work)) for work in left]
-        grid = run_grid(tasks, min(workers, len(left)), show)
+    grid = watch_grid(
+        [Task(work.name, partial(measure, work, places), estimated_seconds(work)) for work in left], workers
+    )
     say(f"{len(grid.done)} federations in {duration(time.monotonic() - began)} on {workers} cores.")
     return grid.failed
 

@@ -19,20 +19,11 @@ SIDES, METRICS = ("tail", "head", "both"), ("mrr", "hits_at_1", "hits_at_10")
 Look = Mapping[str, Any]
 
 
-class Watch(Observer):
-    """Keeps, in the run directory, what was seen at each recorded round and how long training took so far."""
+class Rounds(Observer):
+    """Says which round is done, and what share of the training that is."""
 
-    def __init__(self, folder: Path, tell: Tell) -> None:
-        self._path, self._tell = folder / LOOKED, tell
-        self._began, self._rounds = time.perf_counter(), 1
-        kept = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
-        self._before: float = kept.get("seconds", 0.0)
-        self._looks: dict[str, Look] = kept.get("rounds", {})
-
-    @property
-    def seconds(self) -> float:
-        """Of training, with what earlier attempts took until their last look."""
-        return self._before + time.perf_counter() - self._began
+    def __init__(self, tell: Tell) -> None:
+        self._tell, self._rounds = tell, 1
 
     def begin(self, outlook: Outlook) -> None:
         """Remember how far there is to go."""
@@ -41,6 +32,22 @@ class Watch(Observer):
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """Say so."""
         self._tell(f"round {facts['round']} of {self._rounds}", facts["round"] / self._rounds)
+
+
+class Watch(Rounds):
+    """Keeps, in the run directory, what was seen at each recorded round and how long training took so far."""
+
+    def __init__(self, folder: Path, tell: Tell) -> None:
+        super().__init__(tell)
+        self._path, self._began = folder / LOOKED, time.perf_counter()
+        kept = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        self._before: float = kept.get("seconds", 0.0)
+        self._looks: dict[str, Look] = kept.get("rounds", {})
+
+    @property
+    def seconds(self) -> float:
+        """Of training, with what earlier attempts took until their last look."""
+        return self._before + time.perf_counter() - self._began
 
     def recorded(self, run: Run, round_number: int) -> None:
         """Rank now, because the model of this round is not kept."""

@@ -3,8 +3,8 @@
 The paper's reproduction and the benchmarks of utility use it alike.
 """
 
-from paper.grid.schedule import Grid, Task, Tell, run_grid
+from paper.grid.schedule import Grid, Task, Tell
 from paper.grid.store import Files, Lines, Store, digest_of
-from paper.grid.view import GridView
+from paper.grid.view import watch_grid
 
-__all__ = ["Files", "Grid", "GridView", "Lines", "Store", "Task", "Tell", "digest_of", "run_grid"]
+__all__ = ["Files", "Grid", "Lines", "Store", "Task", "Tell", "digest_of", "watch_grid"]

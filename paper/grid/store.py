@@ -67,7 +67,7 @@ class Files(Store):
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             if content.pop("format") != FORMAT or DIGEST not in content:
                 raise ValueError("another format")
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{path}: not a cell of this version ({error}); remove it, and it is measured again"
             ) from error
@@ -89,7 +89,11 @@ class Lines(Store):
 
     def has(self, name: str, digest: str) -> bool:
         """Whether a cell was measured with these settings."""
-        return any((cell[NAME], cell[DIGEST]) == (name, digest) for cell in self._lines())
+        return self.digests().get(name) == digest
+
+    def digests(self) -> dict[str, str]:
+        """The settings of every cell that is there, by its name."""
+        return {cell[NAME]: cell[DIGEST] for cell in self._lines()}
 
     def add(self, name: str, content: Mapping[str, Any]) -> None:
         """Keep a cell."""
@@ -97,8 +101,9 @@ class Lines(Store):
         path = self.folder / f"{Path(content['data']).name}.jsonl"
         before = path.read_bytes() if path.exists() else b""
         torn = before and not before.endswith(b"\n")
-        with path.open("a", encoding="utf-8") as lines:
-            lines.write(("\n" if torn else "") + json.dumps({NAME: name, **content}) + "\n")
+        line = ("\n" if torn else "") + json.dumps({NAME: name, **content}) + "\n"
+        with path.open("ab", buffering=0) as lines:
+            lines.write(line.encode())  # in one piece, since other processes add lines too
 
     def cells(self) -> Iterator[dict[str, Any]]:
         """Each as it was measured last."""

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fedkge.base.durations import duration
+from fedkge.base.machine import available_cores
 from fedkge.cli.tables import say, stderr
+from paper.grid.schedule import Grid, Task, run_grid
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from paper.grid.schedule import Grid
-
 LOG_EVERY_SECONDS = 30.0
+
+
+def watch_grid(tasks: Sequence[Task], workers: int = 0) -> Grid:
+    """Carry a grid out and show how it goes; without a number of workers, one task per core at a time."""
+    most = min(workers or available_cores(), len(tasks))
+    if not tasks:
+        return Grid(tasks, most)
+    with GridView(len(tasks)) as show:
+        return run_grid(tasks, most, show)
 
 
 class GridView:
@@ -66,7 +76,7 @@ def picture(grid: Grid) -> RenderableType:
     )
     rows = Table.grid(padding=(0, 1))
     for name, (what, share, begun) in grid.running.items():
-        cells = (name.rpartition("-")[0], what, duration(time.monotonic() - begun))
+        cells = (name, what, duration(time.monotonic() - begun))
         rows.add_row(
             ProgressBar(1.0, share, width=12), *(Text(cell, overflow="ellipsis", no_wrap=True) for cell in cells)
         )
