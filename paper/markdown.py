@@ -10,8 +10,8 @@ from paper.links import Links, anchor, named
 from paper.markdown_tables import attack_tables, reached_table, table, utility_tables, worth_table
 from paper.names import short
 from paper.panels import Figures
+from paper.part_texts import PartText
 from paper.settings import PARTS
-from paper.texts import PartText
 
 PICTURES = "figures"
 
