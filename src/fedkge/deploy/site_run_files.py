@@ -12,7 +12,7 @@ from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.transcript import Transcript
 
 
-def keep_round(
+def write_round(
     directory: RunDirectory, name: str, client: Client, request: Fit, upload: Upload, recorded: frozenset[int]
 ) -> None:
     """Put what the site saw of a round into its own transcript, if site.toml asks for it."""
@@ -22,7 +22,7 @@ def keep_round(
     Transcript(directory.path).write(report, private={name: client.unshared()})
 
 
-def keep_model(directory: RunDirectory, admission: Admission, client: Client, request: Finish) -> None:
+def write_model_of_site(directory: RunDirectory, admission: Admission, client: Client, request: Finish) -> None:
     """Write the final model under the site's own names, so that `evaluate`, `predict` and `export` work on it."""
     own, relations = admission.rows()
     aligned = admission.site.aligned

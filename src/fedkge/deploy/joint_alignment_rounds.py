@@ -56,7 +56,7 @@ def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
     return joint
 
 
-class RingSeat:
+class JointAlignment:
     """A site's part in a joint alignment."""
 
     def __init__(self, settings: SiteSettings, key: Key, names: Sequence[str]) -> None:
@@ -71,11 +71,11 @@ class RingSeat:
     def handle(self, request: Align) -> Aligned:
         """Begin, raise another site's list, or take the own one back. Errors say nothing about names."""
         try:
-            return self._handle(request, self._seat(request.sites))
+            return self._handle(request, self._party_among(request.sites))
         except PrivacyError as error:
             raise PolicyError(str(error)) from error
 
-    def _seat(self, sites: tuple[str, ...]) -> Party:
+    def _party_among(self, sites: tuple[str, ...]) -> Party:
         """The ring is that of the first request for good: each new site in it would be one more list to try."""
         known = _read(self._settings.run / RECORD, _Record, _Record((), {}))
         if known.sites and known.sites != sites:
