@@ -68,7 +68,7 @@ def cell(model: str, defence: str, epsilon: float, runs: Path, active: bool) -> 
         "seconds": {"training": round(trained - began, 1), "attacks": round(time.perf_counter() - trained, 1)},
         "configuration": configuration.model_dump(exclude_defaults=True),
         "spent": run.epsilon() if run.ledger else {},
-        "noise": {name: promise.facts["noise"] for name, promise in run.ledger.promises.items()} if run.ledger else {},
+        "noise": {name: promise.plan.noise for name, promise in run.ledger.promises.items()} if run.ledger else {},
         "test": {key: value for key, value in run.metrics[-1].items() if ".realistic." in key},
         "controls": _controls(run),
         "outcomes": [_plain(outcome) for outcome in outcomes],

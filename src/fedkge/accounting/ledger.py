@@ -24,6 +24,7 @@ from typing import Any
 
 from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.extras import Extra
+from fedkge.accounting.facts import Payment
 from fedkge.accounting.ledger_chain import Chain
 from fedkge.accounting.ledger_entries import Charges, ClientEntries, Entry, Once
 from fedkge.accounting.ledger_lines import NONCE, RUN, damage, read_lines, run_of
@@ -33,11 +34,9 @@ from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Charge
 from fedkge.store.durable_files import make_folder, write_atomically
 
-__all__ = ["FILE_NAME", "FILTERED", "Charges", "Entry", "Ledger", "Once", "Promise"]
+__all__ = ["FILE_NAME", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
 FILE_NAME = "ledger.jsonl"
-FILTERED = "filter"
-"""The fact of a promise whose noise was chosen from what was seen: only the whole budget is then a guarantee."""
 
 
 class Ledger:
@@ -133,8 +132,8 @@ class Ledger:
                 return
             if account is not None and not account.provisional:
                 raise PrivacyError(
-                    f"{self._name}: {promise.client} promised {account.promise.summary}, got {promise.summary}; a "
-                    "promise holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
+                    f"{self._name}: {promise.client} promised {_differences(account.promise, promise)}; a promise "
+                    "holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
                 )
             self._append({"kind": "promise", **promise.record()})
 
@@ -305,7 +304,7 @@ class Ledger:
         Where noise was chosen from what was seen, the running sum is no guarantee; the promised epsilon is.
         """
         promise = self._account(client).promise
-        if promise.facts.get(FILTERED) and promise.epsilon is not None:
+        if promise.is_paid(Payment.WHOLE_BUDGET) and promise.epsilon is not None:
             return (promise.epsilon if self.charges_of_rounds(client) else 0.0) + self._extra_epsilon(client)
         return make_accountant(promise.accountant).epsilon(self.charges(client), promise.delta)
 
@@ -451,6 +450,12 @@ def _size_of(path: Path) -> int:
 
 def _torn(length: int) -> dict[str, Any]:
     return {"kind": "torn", "bytes": length}
+
+
+def _differences(made: Promise, asked: Promise) -> str:
+    """Where the two differ: what was promised, and what came."""
+    one, two = made.record(), asked.record()
+    return "; ".join(f"{key} {json.dumps(one[key])}, got {json.dumps(two[key])}" for key in one if one[key] != two[key])
 
 
 def _words(charges: Sequence[Charge]) -> str:

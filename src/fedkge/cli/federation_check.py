@@ -44,7 +44,7 @@ def check(
         print_json({**_record(found, names), "requests": server_key})
         return
     rows = [
-        ("promise", found.promised),
+        ("promise", _promised(found)),
         *([("a guess is worth", found.worth.words)] if found.worth else []),
         *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
@@ -83,7 +83,7 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
     return {
         "site": found.site,
         "federation": found.federation,
-        "promised": found.promised,
+        "promised": _promised(found),
         "guess": found.worth.record() if found.worth else None,
         "holds": found.holds,
         "leaves": found.told,
@@ -97,3 +97,10 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
         **({"collisions": {key: list(value) for key, value in found.entities.collisions.items()}} if names else {}),
         "configuration": found.configuration.model_dump(by_alias=True, exclude={"data", "columns"}),
     }
+
+
+def _promised(found: Preview) -> str:
+    """The promise in one line."""
+    from fedkge.report.promise_words import promise_line  # noqa: PLC0415 (slow to import)
+
+    return promise_line(found.promise) if found.promise else "nothing: this site has no defence"

@@ -78,7 +78,7 @@ class ForkedSeat:
         if not weighted:
             return 1.0
         if self._run.ledger is not None:
-            return float(self._run.ledger.promises[name].facts["triples"])
+            return float(self._run.ledger.promises[name].plan.triples)
         return float(len(self._run.shards[self._run.clients.index(name)].train))
 
     def _own(self, rows: Rows) -> Table:
