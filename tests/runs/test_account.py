@@ -22,9 +22,9 @@ from fedkge.runs.account import continue_account, open_account
 from fedkge.runs.run import RunDirectory
 from fedkge.runs.state_file import load_state
 from fedkge.store.durable_files import beside, write_tensors_beside
-from tests.short_runs import break_off, short
 from tests.federation.crash_runs import DEFENCES
 from tests.machines import another_machine
+from tests.short_runs import break_off, short
 
 READERS = {
     "account": ["account", "RUN"],

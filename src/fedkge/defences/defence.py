@@ -141,7 +141,11 @@ class Defence:
         if not options.count_share or options.epsilon is None or options.strategy == "pooled" or options.copy_share:
             return None
         paid = options.count_share * self._shared_out
-        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
+        return CountPlan(
+            Geometric.scale_for(PROFILE_PART * paid),
+            Geometric.scale_for((1 - PROFILE_PART) * paid),
+            options.count_types,
+        )
 
     @property
     def copy(self) -> CopyPlan | None:
@@ -157,7 +161,7 @@ class Defence:
         if options.sparse_share and self.triples < FEW_TRIPLES * self.entities:
             shares = options.sparse_share, 1 - options.sparse_share
         counts, answers = (share * self._shared_out / self.noise for share in shares)
-        return CopyPlan(2 / counts, answers)
+        return CopyPlan(Geometric.scale_for(counts), answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
         """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
