@@ -263,9 +263,19 @@ class Charge:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Charge:
-        """The charge that `record` was made from."""
+        """The charge that `record` was made from; a ConfigurationError where it is anything else.
+
+        >>> Charge.of_record({"event": "gaussian", "multiplier": 1.0, "steps": -1})
+        Traceback (most recent call last):
+        fedkge.base.errors.ConfigurationError: steps of a charge: expected a whole number >= 0, got -1
+        """
         values = dict(record)
-        kind, steps = values.pop("event"), values.pop("steps")
-        if kind not in EVENTS:
+        kind, steps = values.pop("event", None), values.pop("steps", None)
+        if not isinstance(kind, str) or kind not in EVENTS:
             raise ConfigurationError(f"unknown privacy event {kind!r}: known are {', '.join(EVENTS)}")
-        return cls(EVENTS[kind](**values), int(steps))
+        if type(steps) is not int or steps < 0:
+            raise ConfigurationError(f"steps of a charge: expected a whole number >= 0, got {steps!r}")
+        expected = [field.name for field in fields(EVENTS[kind])]
+        if set(values) != set(expected) or not all(type(value) in (int, float) for value in values.values()):
+            raise ConfigurationError(f"event {kind}: expected the numbers {', '.join(expected)}, got {values!r:.200}")
+        return cls(EVENTS[kind](**values), steps)
