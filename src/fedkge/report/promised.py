@@ -45,7 +45,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
     if ledger is None:
         return _no_claim(configuration)
     clients = tuple(_client(ledger, name) for name in ledger.clients)
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
     proved = is_proved(promise)
     limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
@@ -83,7 +83,7 @@ def _no_claim(configuration: Configuration) -> Claim:
         accountant="",
         unit="",
         neighbours="",
-        client=configuration.victim,
+        client=configuration.experiment.victim,
         clients=(),
         promised=None,
         epsilon=None,
@@ -145,7 +145,7 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
         "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
         "triple is worth, and how much of each graph the copies hold."
     )
-    if configuration.canaries and configuration.canary_source not in ("likely", "real"):
+    if configuration.experiment.canaries and configuration.experiment.canary_source not in ("likely", "real"):
         yield (
             "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
             "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
@@ -191,7 +191,7 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
         return ()
     from fedkge.accounting.accountants import merged  # noqa: PLC0415 (heavy)
 
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
     before = [charge for once in ledger.once(name).values() for charge in once.charges]
