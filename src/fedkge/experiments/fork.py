@@ -78,7 +78,7 @@ class ForkedSeat:
     def _claim(self, name: str) -> int:
         """How many triples the client says it has: the noisy number under a defence."""
         if self._run.ledger is not None:
-            return int(self._run.ledger.promises[name].facts["triples"])
+            return self._run.ledger.promises[name].plan.triples
         return len(self._run.shards[self._run.clients.index(name)].train)
 
     def _own(self, rows: Rows) -> Table:
