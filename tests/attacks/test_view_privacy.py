@@ -17,7 +17,7 @@ from fedkge.attacks import ATTACKS
 from fedkge.attacks.view import Adversary, Sight, View
 from fedkge.experiments.recorded_views import recorded_view
 from fedkge.experiments.targets import draw_targets, pool_of
-from fedkge.federation.messages import Rows
+from fedkge.runs.round import Rows
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph
 from fedkge.runs.run import Run, RunDirectory

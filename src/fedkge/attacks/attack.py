@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.view import Adversary, View
 from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Triples
+from fedkge.runs.view import Adversary, View
 
 
 @dataclass(frozen=True, slots=True)

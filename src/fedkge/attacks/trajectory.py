@@ -16,8 +16,8 @@ from fedkge.attacks.structure import (
     score_under,
     worst_where_unknown,
 )
-from fedkge.attacks.view import View
 from fedkge.graph import Triples
+from fedkge.runs.view import View
 
 
 @dataclass(frozen=True, slots=True)

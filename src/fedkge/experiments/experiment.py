@@ -14,7 +14,6 @@ from fedkge.attacks import ATTACKS, check, make_attack
 from fedkge.attacks.cia import CIA
 from fedkge.attacks.lira import offline, online
 from fedkge.attacks.rows_changed import RowsChanged, count_changed
-from fedkge.attacks.view import Adversary, Attacker, View
 from fedkge.audit.metrics import attack_metrics
 from fedkge.base.errors import ConfigurationError, FedkgeError
 from fedkge.experiments.exposed import Latest, write_exposed
@@ -31,6 +30,7 @@ from fedkge.experiments.targets import Design, Targets, auxiliary_triples
 from fedkge.graph import Triples
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import Transcript
+from fedkge.runs.view import Adversary, Attacker, View
 
 __all__ = [
     "ACTIVE",
@@ -247,11 +247,12 @@ def _rows_changed(run: Run, plan: AttackPlan) -> list[RowsChanged]:
     if not recorded:
         return []
     view = recorded_view(run, "server", plan.victim, plan.adversary)
-    sights = (view.look(number) for number in attacked_rounds(recorded, plan.every))
+    rounds = attacked_rounds(recorded, plan.every)
+    tables = ((number, view.table(number, "sent"), view.table(number, "upload")) for number in rounds)
     return [
-        count_changed(sight.sent, sight.upload, sight.round)
-        for sight in sights
-        if sight.sent is not None and sight.upload is not None
+        count_changed(sent, upload, number)
+        for number, sent, upload in tables
+        if sent is not None and upload is not None
     ]
 
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.view import Attacker
 from fedkge.experiments.targets import Design, Targets
 from fedkge.graph import Vocabulary
+from fedkge.runs.view import Attacker
 from fedkge.store.durable_files import write_atomically
 
 EXPOSED = "exposed.json"

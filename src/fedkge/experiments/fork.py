@@ -11,18 +11,19 @@ from dataclasses import replace
 import numpy as np
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.attacks.view import partial_table
 from fedkge.base.errors import ConfigurationError
 from fedkge.defences.defence import defence_of
 from fedkge.defences.releases import Released
 from fedkge.federation.aggregation import average
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.messages import Fit, Rows, Upload
+from fedkge.federation.messages import Fit, Upload
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
+from fedkge.runs.round import Parties, Rows
 from fedkge.runs.run import CHECKPOINTS, Run
 from fedkge.runs.state_file import saved_release
 from fedkge.runs.transcript import Transcript
+from fedkge.runs.view import partial_table
 
 
 class ForkedSeat:
@@ -39,7 +40,7 @@ class ForkedSeat:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
         self._run, self._adversary = run, adversary
         self._recorded = self._round = round_number
-        record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
+        record = Transcript(run.directory).read(round_number, Parties.of(*run.clients, server=True))
         self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
         self._uploads: dict[str, Rows] = {name: rows["entities"] for name, rows in record.uploads.items()}
         if adversary not in self._uploads:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.federation.messages import Rows
+from fedkge.runs.round import Rows
 
 Index = NDArray[np.int64]
 """Places of a client's rows in the server's table."""
