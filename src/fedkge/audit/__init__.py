@@ -1,6 +1,4 @@
-"""Audit: how well attacks do, and how much epsilon they prove was spent. Numbers in, numbers out."""
-
-from __future__ import annotations
+"""Audit: how well attacks do, and how much epsilon must have been spent for that. Numbers in, numbers out."""
 
 from fedkge.audit.bound import ceiling, epsilon_lower_bound, p_value
 from fedkge.audit.gaussian_bound import gaussian_epsilon, gaussian_lower_bound

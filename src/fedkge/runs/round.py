@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -32,10 +32,10 @@ class Round:
     """
 
     number: int
-    broadcasts: Messages = NOTHING
-    uploads: Messages = NOTHING
-    results: Messages = NOTHING
-    private: Messages = NOTHING
+    broadcasts: Messages = field(default_factory=dict)
+    uploads: Messages = field(default_factory=dict)
+    results: Messages = field(default_factory=dict)
+    private: Messages = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
