@@ -20,11 +20,11 @@ from rich.table import Table
 
 from fedkge import __version__
 from fedkge.api.training import open_run, resume, start
-from fedkge.attacks.cia import CIA
 from fedkge.base.machine import available_cores
 from fedkge.configuration import parse
+from fedkge.experiments.attacking.active import CIA_ATTACKS
+from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import (
-    ACTIVE,
     AttackPlan,
     Outcome,
     fitting_attacks,
@@ -39,7 +39,7 @@ DATA = ("fb15k-237", "nell-995")
 FAMILIES = {
     "si": ("si-centres", "si-link", "si-published"),
     "cip": ("cip", "cip-distance-ratio", "cip-matched", "cip-published"),
-    "cia": ACTIVE,
+    "cia": CIA_ATTACKS,
 }
 """The paper's three attacks, each in its forms for one adversary without collusion."""
 SLOW = ("si-published",)
@@ -68,9 +68,11 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
     cores = available_cores()
     kept = earlier(data, model, run)
     done = {(outcome["attack"], outcome.get("waiting_rounds", CIA().waiting_rounds)) for outcome in kept["outcomes"]}
-    fitting = [name for name in fitting_attacks(run) if (name, cia.waiting_rounds if name in ACTIVE else 5) not in done]
-    passive = tuple(name for name in fitting if name not in ACTIVE)
-    active = tuple(name for name in fitting if name in ACTIVE)
+    fitting = [
+        name for name in fitting_attacks(run) if (name, cia.waiting_rounds if name in CIA_ATTACKS else 5) not in done
+    ]
+    passive = tuple(name for name in fitting if name not in CIA_ATTACKS)
+    active = tuple(name for name in fitting if name in CIA_ATTACKS)
     count = 500 if data == "fb15k-237" else 200
 
     def tell(label: str, done: int, total: int) -> None:
@@ -143,7 +145,7 @@ def plain(outcome: Outcome, cia: CIA) -> dict[str, Any]:
     """An outcome without its ROC points; of CIA also how it was played."""
     metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
     return {
-        **(asdict(cia) if outcome.attack in ACTIVE else {}),
+        **(asdict(cia) if outcome.attack in CIA_ATTACKS else {}),
         "attack": outcome.attack,
         "adversary": outcome.adversary,
         "design": outcome.design,

@@ -22,7 +22,8 @@ from fedkge.api.training import open_run, resume, start
 from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration, parse
 from fedkge.evaluation import weighted_metrics
-from fedkge.experiments.experiment import ACTIVE, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.experiments.attacking.active import CIA_ATTACKS
+from fedkge.experiments.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.models import MODELS
 from fedkge.runs.run import Run, RunDirectory
 
@@ -55,7 +56,7 @@ def cell(model: str, defence: str, epsilon: float, runs: Path, active: bool) -> 
     began = time.perf_counter()
     run = _trained(configuration, out)
     trained = time.perf_counter()
-    attacks = [name for name in fitting_attacks(run) if name not in SLOW and (active or name not in ACTIVE)]
+    attacks = [name for name in fitting_attacks(run) if name not in SLOW and (active or name not in CIA_ATTACKS)]
     plan = AttackPlan(attacks=tuple(attacks), designs=("B", "C"), every=configuration.rounds, threads=available_cores())
     outcomes = run_attacks(run, plan)
     record = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedkge.attacks.cia import CIA
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.experiments.fork import ForkedSeat
+from fedkge.experiments.cia import CIA
+from fedkge.experiments.fork import ForkedClient
 from fedkge.models.tables import Table
 from fedkge.runs.round import Parties
 from fedkge.runs.run import Run
@@ -45,7 +45,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_the_honest_upload_gives_the_recorded_result(run: Run, number: int) -> None:
-    seat = ForkedSeat(run, number, ADVERSARY)
+    seat = ForkedClient(run, number, ADVERSARY)
     np.testing.assert_array_equal(seat.upload, rows_of(run, number, "uploads"))
     np.testing.assert_array_equal(seat.submit(seat.upload), rows_of(run, number, "results"))
 
@@ -64,7 +64,7 @@ def test_the_honest_upload_gives_the_recorded_result(run: Run, number: int) -> N
 def test_honest_submits_go_on_as_the_federation_did(run: Run, tmp_path: Path, options: dict[str, object]) -> None:
     if options:
         run = record(tmp_path / "run", **{"local_steps": 7, "rounds": 4, **options})
-    seat = ForkedSeat(run, 1, ADVERSARY)
+    seat = ForkedClient(run, 1, ADVERSARY)
     for number in (1, 2, 3, 4):
         received = seat.submit(rows_of(run, number, "uploads"))
         np.testing.assert_array_equal(received, rows_of(run, number, "results"), err_msg=f"round {number}")
@@ -72,7 +72,7 @@ def test_honest_submits_go_on_as_the_federation_did(run: Run, tmp_path: Path, op
 
 @pytest.mark.parametrize("adversary", ["client-0", "client-2"])
 def test_any_client_can_have_the_seat(run: Run, adversary: str) -> None:
-    seat = ForkedSeat(run, 2, adversary)
+    seat = ForkedClient(run, 2, adversary)
     for number in (2, 3):
         received = seat.submit(rows_of(run, number, "uploads", adversary))
         np.testing.assert_array_equal(received, rows_of(run, number, "results", adversary))
@@ -82,7 +82,7 @@ def test_a_dishonest_upload_has_its_share_of_the_mean_and_no_more(run: Run) -> N
     lie = rows_of(run, 2, "uploads")
     victim = int(np.flatnonzero(np.isfinite(lie[:, 0]))[0])
     lie[victim] *= -1
-    received = ForkedSeat(run, 2, ADVERSARY).submit(lie)
+    received = ForkedClient(run, 2, ADVERSARY).submit(lie)
     owners = [
         name for name, shard in zip(run.clients, run.shards, strict=True) if run.entities[victim] in shard.entities
     ]
@@ -95,7 +95,7 @@ def test_a_dishonest_upload_has_its_share_of_the_mean_and_no_more(run: Run) -> N
 
 def test_the_seat_holds_its_clients_relations_only(run: Run) -> None:
     assert run.directory is not None
-    seat = ForkedSeat(run, 3, ADVERSARY)
+    seat = ForkedClient(run, 3, ADVERSARY)
     own = Transcript(run.directory).read(3, Parties.of(ADVERSARY)).private[ADVERSARY]["relations"]
     relations = seat.embedding.tables.relations
     known = {name: row for row, name in zip(own, run.shards[1].relations, strict=True)}
@@ -110,14 +110,14 @@ def test_the_seat_holds_its_clients_relations_only(run: Run) -> None:
 def test_forks_leave_every_file_and_each_other_alone(run: Run) -> None:
     assert run.directory is not None
     before, tensors = hashes(run.directory), {key: table.copy() for key, table in run.tensors.items()}
-    first = [ForkedSeat(run, 2, ADVERSARY) for _ in range(2)]
+    first = [ForkedClient(run, 2, ADVERSARY) for _ in range(2)]
     upload = first[0].upload
     lies = first[0].submit(-upload), first[0].submit(-upload)
     truths = first[1].submit(upload), first[1].submit(rows_of(run, 3, "uploads"))
     np.testing.assert_array_equal(truths[1], rows_of(run, 3, "results"))
     assert not np.array_equal(lies[1], truths[1], equal_nan=True)
     shared = run.shards[0].train[:6].copy()
-    CIA(2, 2).play(lambda: ForkedSeat(run, 2, "client-0"), shared)
+    CIA(2, 2).play(lambda: ForkedClient(run, 2, "client-0"), shared)
     assert hashes(run.directory) == before
     for key, table in tensors.items():
         np.testing.assert_array_equal(run.tensors[key], table)
@@ -125,14 +125,14 @@ def test_forks_leave_every_file_and_each_other_alone(run: Run) -> None:
 
 def test_what_cannot_be_forked(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no client 'client-7'"):
-        ForkedSeat(run, 1, "client-7")
+        ForkedClient(run, 1, "client-7")
     with pytest.raises(RunError, match="round 9 was not recorded"):
-        ForkedSeat(run, 9, ADVERSARY)
+        ForkedClient(run, 9, ADVERSARY)
     with pytest.raises(ConfigurationError, match="strategy fede and --out"):
-        ForkedSeat(replace(run, directory=None), 1, ADVERSARY)
+        ForkedClient(replace(run, directory=None), 1, ADVERSARY)
     isolated = record(tmp_path / "isolated", strategy="isolated", rounds=1)
     with pytest.raises(ConfigurationError, match="strategy fede and --out"):
-        ForkedSeat(isolated, 1, ADVERSARY)
+        ForkedClient(isolated, 1, ADVERSARY)
 
 
 def test_a_round_that_some_sat_out(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_round_that_some_sat_out(tmp_path: Path) -> None:
     few = record(tmp_path / "few", fraction=0.34, rounds=2)
     assert few.directory is not None
     (there,) = Transcript(few.directory).read(2, Parties(server=True)).uploads
-    seat = ForkedSeat(few, 2, there)
+    seat = ForkedClient(few, 2, there)
     np.testing.assert_array_equal(seat.submit(seat.upload), rows_of(few, 2, "results", there))
     absent = next(name for name in few.clients if name != there)
     with pytest.raises(ConfigurationError, match=f"{absent} sent no upload in round 2"):
-        ForkedSeat(few, 2, absent)
+        ForkedClient(few, 2, absent)

@@ -12,8 +12,9 @@ import pytest
 from fedkge.api import training as runs
 from fedkge.attacks.cia import disjoint_groups
 from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.experiments.attacking.active import InlineExperiment
 from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.experiment import INLINE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.experiments.inline import PERIOD, STATE, inline_gain, periods, schedule
 from fedkge.experiments.target_files import read_targets
 from fedkge.federation.observer import Observer
@@ -24,6 +25,7 @@ from fedkge.runs.transcript import Transcript
 from fedkge.store.durable_files import load_tensors
 from tests.experiments.test_recorded_views import SHARDS, record, tiny
 
+(INLINE,) = InlineExperiment().names
 OPTIONS: dict[str, Any] = {"rounds": 2 * PERIOD + 1, "canaries": 40, "inline_attack": "cia"}
 
 

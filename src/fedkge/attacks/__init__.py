@@ -19,7 +19,7 @@ _ALL: tuple[Attack, ...] = (
     SICentres(),
     SILink(),
     SICentres("si-collusion", relations_of_client, SI_COLLUSION),
-    CIP("cip-published", "ratio"),
+    CIP("cip-published", "ratio", Needs(adversary=("client",), published=True)),
     CIP(),
     CIP("cip-distance-ratio", "distance-ratio", Needs(adversary=("client",), models=MODELS)),
     CIPMatched(),

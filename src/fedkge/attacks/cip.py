@@ -13,10 +13,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     COLLUSION,
-    Scores,
     ends_known,
     newest_round,
     relation_is_known,

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Attack, Needs, misfit
+from fedkge.attacks.attack import Attack, Needs, Scores, misfit
 from fedkge.attacks.structure import (
     RelationSource,
-    Scores,
     known_rows,
     newest_round,
     relations_from_auxiliary,

@@ -6,15 +6,15 @@ over the pairs, in blocks that are forgotten at once, then measures how far each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.si import SERVER, require_structure
-from fedkge.attacks.structure import Scores, known_rows, newest_round, require_known, table_of
+from fedkge.attacks.structure import known_rows, newest_round, require_known, table_of
 from fedkge.base.errors import ConfigurationError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.kernel import kernel
@@ -23,6 +23,7 @@ from fedkge.models.scorer import Scorer
 from fedkge.models.tables import Table
 from fedkge.runs.view import View
 
+PUBLISHED = replace(SERVER, published=True)
 BLOCK_NUMBERS = 1 << 24
 """Numbers that a block of the pass holds at a time (64 MB)."""
 
@@ -204,7 +205,7 @@ class SIPublished:
     seed: int = 0
     sample: int = 20_000
     heads: int = 1_000
-    needs: Needs = SERVER
+    needs: Needs = PUBLISHED
 
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from the victim's newest upload."""

@@ -7,12 +7,12 @@ are estimated from the victim's upload and auxiliary triples: what a relation do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.embedding import Embedding
@@ -22,7 +22,6 @@ from fedkge.models.tables import Gradients, RowGradient, Table, Tables
 from fedkge.models.transe import TransE
 from fedkge.runs.view import Piece, View
 
-Scores: TypeAlias = NDArray[np.floating[Any]]
 RelationSource: TypeAlias = Callable[[View, int], Table]
 """From a view and a round: one row per relation, in the scorer's own terms; NaN where a relation is not known."""
 

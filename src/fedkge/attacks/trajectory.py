@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
-    Scores,
     movements,
     relations_from_auxiliary,
     score_under,

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
-    Scores,
     movements,
     newest_round,
     relation_is_known,

@@ -1,7 +1,7 @@
-"""A copy of a recorded federation at the end of one round, with one seat free for an adversary.
+"""A copy of a recorded federation at the end of one round, with one client free for an adversary.
 
 What happens in a fork leaves the recorded run untouched. The fork itself plays the honest parties, from the recorded
-uploads and private tables; whoever takes the seat only submits rows and receives rows, like any client.
+uploads and private tables; the adversary only submits rows and receives rows, like any client.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from fedkge.runs.transcript import Transcript
 from fedkge.runs.view import partial_table
 
 
-class ForkedSeat:
-    """The seat of `adversary` at the moment when round `round_number` collects its uploads.
+class ForkedClient:
+    """The client of `adversary` at the moment when round `round_number` collects its uploads.
 
     Optimiser state is not part of the record: honest clients begin with a fresh one, as FedE does every round. All of
     them take part in every round after the recorded one.

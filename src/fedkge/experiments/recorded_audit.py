@@ -149,9 +149,9 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     True
     """
     model = make_scorer(configuration.model, shape_of(configuration)).name
-    suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
+    suits = [attack for attack in ATTACKS.values() if model in (attack.needs.models or (model,))]
     copied = (COPY,) if configuration.copy_share else ()
-    return (*(name for name in suits if not name.endswith("-published")), *copied)
+    return (*(attack.name for attack in suits if not attack.needs.published), *copied)
 
 
 def reach(
