@@ -28,7 +28,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.plain_files import read_text
-from fedkge.configuration import Configuration, read_table, restore
+from fedkge.configuration import Configuration, flat_options, read_table
 from fedkge.defences.counts import CountPrior
 from fedkge.defences.noisy_copy import CopyPrior
 from fedkge.defences.releases import prior_of
@@ -37,6 +37,7 @@ from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+from fedkge.models.scorer import Scorer
 from fedkge.store.data_key import FILE_NAME as DATA_KEY
 from fedkge.store.data_key import DataKey, create_key, key_name, read_key
 from fedkge.store.durable_files import Tensors, load_tensors, make_folder, save_tensors, write_atomically
@@ -53,6 +54,7 @@ __all__ = [
     "check_same_data",
     "client_names",
     "provenance_of",
+    "scorer_of",
     "shape_of",
 ]
 
@@ -104,16 +106,14 @@ class Run:
         own = self.tensors[f"own/{client}"]
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
-        shape = shape_of(self.configuration)
-        scorer = make_scorer(self.configuration.model, shape)
         tables = Tables(entities, self.tensors[f"relations/{client}"])
-        return Embedding(scorer, tables, shape.margin, self.prior(client))
+        return Embedding(scorer_of(self.configuration), tables, self.configuration.model.margin, self.prior(client))
 
     def prior(self, client: str) -> CountPrior | CopyPrior | None:
         """What the client's noisy counts add to its scores; None where its defence does not count."""
         start = f"counts/{client}/"
         counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
-        return prior_of(counts, self.configuration.count_weight)
+        return prior_of(counts, self.configuration.privacy.count_weight)
 
     def evaluate(
         self,
@@ -133,7 +133,7 @@ class Run:
         `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
         somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
-        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
+        keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return {
             name: evaluate(
                 self.embedding(name),
@@ -153,7 +153,16 @@ class Run:
 
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
-    return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+    return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
+
+
+def scorer_of(configuration: Configuration) -> Scorer:
+    """The scorer that a configuration asks for.
+
+    >>> scorer_of(Configuration.of(model="complex")).name
+    'ComplEx'
+    """
+    return make_scorer(configuration.model.name, shape_of(configuration))
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
@@ -216,7 +225,7 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        identity = {"run": fresh_token()} if configuration.defence != "none" else {}
+        identity = {"run": fresh_token()} if configuration.privacy.defence != "none" else {}
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**identity, **provenance}})
         write_atomically(self.path / CONFIG, text.encode())
 
@@ -272,7 +281,10 @@ class RunDirectory:
         provenance = values.pop("provenance", {})
         if not isinstance(provenance, dict):
             raise ConfigurationError(f"{path}: expected a table [provenance], got {provenance!r:.60}")
-        return restore(values), provenance
+        try:
+            return Configuration.of(**flat_options(values)), provenance
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
         """One name per line; a backslash or a line break inside a name is escaped."""

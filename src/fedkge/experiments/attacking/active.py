@@ -87,7 +87,7 @@ class InlineExperiment:
 
     def is_usual(self, run: Run) -> bool:
         """Where it took place."""
-        return run.configuration.inline_attack != "none"
+        return run.configuration.experiment.inline_attack != "none"
 
     def check_training(self, configuration: Configuration) -> None:
         """The configuration itself says whether it takes place."""
@@ -106,7 +106,7 @@ class InlineExperiment:
         yield Job(
             tuple(names),
             "client",
-            setting.run.configuration.rounds,
+            setting.run.configuration.training.rounds,
             {"C": setting.targets["C"]},
             lambda _: dict.fromkeys(names, inline_gain(directory)),
             exposes=False,

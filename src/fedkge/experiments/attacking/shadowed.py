@@ -90,7 +90,8 @@ class ShadowExperiment:
 
     def check_training(self, configuration: Configuration) -> None:
         """It needs real targets, whose coins are tossed before training."""
-        if not (configuration.canaries and configuration.canary_source == "real"):
+        experiment = configuration.experiment
+        if not (experiment.canaries and experiment.canary_source == "real"):
             raise ConfigurationError(NEEDS_REAL)
 
     def adversaries(self, plan: AttackPlan) -> tuple[Adversary, ...]:
