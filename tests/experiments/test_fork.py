@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ import pytest
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.experiments.cia import CIA
 from fedkge.experiments.fork import ForkedClient
+from fedkge.federation.aggregation import AGGREGATIONS
+from fedkge.federation.claimed_weights import Index
 from fedkge.models.tables import Table
-from fedkge.runs.round import Parties
+from fedkge.runs.round import Parties, Rows
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import Transcript
 from tests.experiments.test_recorded_views import record
@@ -45,9 +49,9 @@ def hashes(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_the_honest_upload_gives_the_recorded_result(run: Run, number: int) -> None:
-    seat = ForkedClient(run, number, ADVERSARY)
-    np.testing.assert_array_equal(seat.upload, rows_of(run, number, "uploads"))
-    np.testing.assert_array_equal(seat.submit(seat.upload), rows_of(run, number, "results"))
+    client = ForkedClient(run, number, ADVERSARY)
+    np.testing.assert_array_equal(client.upload, rows_of(run, number, "uploads"))
+    np.testing.assert_array_equal(client.submit(client.upload), rows_of(run, number, "results"))
 
 
 @pytest.mark.parametrize(
@@ -64,17 +68,49 @@ def test_the_honest_upload_gives_the_recorded_result(run: Run, number: int) -> N
 def test_honest_submits_go_on_as_the_federation_did(run: Run, tmp_path: Path, options: dict[str, object]) -> None:
     if options:
         run = record(tmp_path / "run", **{"local_steps": 7, "rounds": 4, **options})
-    seat = ForkedClient(run, 1, ADVERSARY)
+    client = ForkedClient(run, 1, ADVERSARY)
     for number in (1, 2, 3, 4):
-        received = seat.submit(rows_of(run, number, "uploads"))
+        received = client.submit(rows_of(run, number, "uploads"))
         np.testing.assert_array_equal(received, rows_of(run, number, "results"), err_msg=f"round {number}")
 
 
+class FirstClient:
+    """A toy rule: the first client that owns a row decides."""
+
+    name: ClassVar[str] = "weighted"
+    uses_claims: ClassVar[bool] = False
+
+    def aggregate(
+        self,
+        table: Rows,
+        uploads: Mapping[str, Rows],
+        owners: Mapping[str, Index],
+        claims: Mapping[str, float],  # noqa: ARG002
+    ) -> Rows:
+        result = table.copy()
+        for name in sorted(uploads, reverse=True):
+            result[owners[name]] = uploads[name]
+        return result
+
+
+def test_a_fork_aggregates_by_the_registered_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that is registered is what the federation averages by, and what CIA's forks average by."""
+    monkeypatch.setitem(AGGREGATIONS, FirstClient.name, FirstClient)
+    run = record(tmp_path / "run", rounds=3, aggregation=FirstClient.name)
+    client = ForkedClient(run, 1, ADVERSARY)
+    for number in (1, 2, 3):
+        received = client.submit(rows_of(run, number, "uploads"))
+        np.testing.assert_array_equal(received, rows_of(run, number, "results"), err_msg=f"round {number}")
+    shared = rows_of(run, 3, "uploads", "client-0")
+    known = np.isfinite(shared[:, 0]) & np.isfinite(received[:, 0])
+    np.testing.assert_array_equal(received[known], shared[known])
+
+
 @pytest.mark.parametrize("adversary", ["client-0", "client-2"])
-def test_any_client_can_have_the_seat(run: Run, adversary: str) -> None:
-    seat = ForkedClient(run, 2, adversary)
+def test_any_client_can_have_the_client(run: Run, adversary: str) -> None:
+    client = ForkedClient(run, 2, adversary)
     for number in (2, 3):
-        received = seat.submit(rows_of(run, number, "uploads", adversary))
+        received = client.submit(rows_of(run, number, "uploads", adversary))
         np.testing.assert_array_equal(received, rows_of(run, number, "results", adversary))
 
 
@@ -93,18 +129,18 @@ def test_a_dishonest_upload_has_its_share_of_the_mean_and_no_more(run: Run) -> N
     np.testing.assert_array_equal(received[others], honest[others])
 
 
-def test_the_seat_holds_its_clients_relations_only(run: Run) -> None:
+def test_the_client_holds_its_clients_relations_only(run: Run) -> None:
     assert run.directory is not None
-    seat = ForkedClient(run, 3, ADVERSARY)
+    client = ForkedClient(run, 3, ADVERSARY)
     own = Transcript(run.directory).read(3, Parties.of(ADVERSARY)).private[ADVERSARY]["relations"]
-    relations = seat.embedding.tables.relations
+    relations = client.embedding.tables.relations
     known = {name: row for row, name in zip(own, run.shards[1].relations, strict=True)}
     for place, name in enumerate(run.relations):
         if name in known:
             np.testing.assert_array_equal(relations[place], known[name])
         else:
             assert np.isnan(relations[place]).all()
-    assert seat.embedding.margin == run.configuration.model.margin
+    assert client.embedding.margin == run.configuration.model.margin
 
 
 def test_forks_leave_every_file_and_each_other_alone(run: Run) -> None:
@@ -136,12 +172,12 @@ def test_what_cannot_be_forked(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_round_that_some_sat_out(tmp_path: Path) -> None:
-    """Rows that nobody uploaded stay as they were; only those who took part have a seat."""
+    """Rows that nobody uploaded stay as they were; only those who took part have a client."""
     few = record(tmp_path / "few", fraction=0.34, rounds=2)
     assert few.directory is not None
     (there,) = Transcript(few.directory).read(2, Parties(server=True)).uploads
-    seat = ForkedClient(few, 2, there)
-    np.testing.assert_array_equal(seat.submit(seat.upload), rows_of(few, 2, "results", there))
+    client = ForkedClient(few, 2, there)
+    np.testing.assert_array_equal(client.submit(client.upload), rows_of(few, 2, "results", there))
     absent = next(name for name in few.clients if name != there)
     with pytest.raises(ConfigurationError, match=f"{absent} sent no upload in round 2"):
         ForkedClient(few, 2, absent)
