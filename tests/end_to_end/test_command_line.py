@@ -176,7 +176,8 @@ def test_a_graph_without_test_triples_trains_too(tmp_path: Path) -> None:
 
 
 def test_flags_win_over_the_file_and_the_file_over_defaults(graph: Path, tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text(f'data = "{graph}"\nbatch_size = 32\ndimension = 6\nrounds = 1\nnegatives = 4\n')
+    training = "[training]\nbatch_size = 32\nrounds = 1\nnegatives = 4\n"
+    (tmp_path / "c.toml").write_text(f'[data]\nsource = "{graph}"\n[model]\ndimension = 6\n{training}')
     assert fedkge("train", "--config", tmp_path / "c.toml", "--dimension", 5, "--out", tmp_path / "run").code == 0
     saved = (tmp_path / "run" / "config.toml").read_text()
     assert "dimension = 5\n" in saved
@@ -206,7 +207,7 @@ def test_an_existing_run_is_refused_continued_or_overwritten(graph: Path, tmp_pa
 
 
 def test_overwrite_spares_folders_that_are_no_run(graph: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("rounds = 3\n")
+    (tmp_path / "config.toml").write_text("[training]\nrounds = 3\n")
     (tmp_path / "precious").write_text("mine")
     outcome = fedkge("train", "--data", graph, *SMALL, "--out", tmp_path, "--overwrite")
     assert outcome.code == 6
@@ -258,7 +259,7 @@ def test_an_unknown_configuration_key_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("bach-size = 3\n")
     outcome = fedkge("train", "--config", tmp_path / "c.toml")
     assert outcome.code == 4
-    assert "did you mean batch-size?" in outcome.err
+    assert "did you mean batch-size in [training]?" in outcome.err
 
 
 def test_evaluate_repeats_what_train_said(run: Path) -> None:

@@ -28,7 +28,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.plain_files import read_text
-from fedkge.configuration import Configuration, read_table, restore
+from fedkge.configuration import Configuration, flat_options, read_table
 from fedkge.defences.counts import CountPrior
 from fedkge.defences.noisy_copy import CopyPrior
 from fedkge.defences.releases import prior_of
@@ -107,13 +107,13 @@ class Run:
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
         tables = Tables(entities, self.tensors[f"relations/{client}"])
-        return Embedding(scorer_of(self.configuration), tables, self.configuration.margin, self.prior(client))
+        return Embedding(scorer_of(self.configuration), tables, self.configuration.model.margin, self.prior(client))
 
     def prior(self, client: str) -> CountPrior | CopyPrior | None:
         """What the client's noisy counts add to its scores; None where its defence does not count."""
         start = f"counts/{client}/"
         counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
-        return prior_of(counts, self.configuration.count_weight)
+        return prior_of(counts, self.configuration.privacy.count_weight)
 
     def evaluate(
         self,
@@ -133,7 +133,7 @@ class Run:
         `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
         somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
-        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
+        keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return {
             name: evaluate(
                 self.embedding(name),
@@ -153,16 +153,16 @@ class Run:
 
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
-    return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+    return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
 
 
 def scorer_of(configuration: Configuration) -> Scorer:
     """The scorer that a configuration asks for.
 
-    >>> scorer_of(Configuration(model="complex")).name
+    >>> scorer_of(Configuration.of(model="complex")).name
     'ComplEx'
     """
-    return make_scorer(configuration.model, shape_of(configuration))
+    return make_scorer(configuration.model.name, shape_of(configuration))
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
@@ -225,7 +225,7 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        identity = {"run": fresh_token()} if configuration.defence != "none" else {}
+        identity = {"run": fresh_token()} if configuration.privacy.defence != "none" else {}
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**identity, **provenance}})
         write_atomically(self.path / CONFIG, text.encode())
 
@@ -281,7 +281,10 @@ class RunDirectory:
         provenance = values.pop("provenance", {})
         if not isinstance(provenance, dict):
             raise ConfigurationError(f"{path}: expected a table [provenance], got {provenance!r:.60}")
-        return restore(values), provenance
+        try:
+            return Configuration.of(**flat_options(values)), provenance
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
         """One name per line; a backslash or a line break inside a name is escaped."""
