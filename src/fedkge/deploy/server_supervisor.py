@@ -18,7 +18,6 @@ from fedkge.deploy.coordinator import FAILED, REJOIN, REJOIN_FILE, handed_out, i
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.liveness import Liveness
 from fedkge.deploy.logs import LOG_CONFIGURATION, nvflare_logging
-from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SERVER_VARIABLE, Child, server_command
 from fedkge.deploy.provision import (
     COORDINATOR_KIT,
@@ -30,6 +29,7 @@ from fedkge.deploy.provision import (
 )
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.status import FINISHED, Status, read_status
+from fedkge.deploy.status_lines import StatusLines
 from fedkge.federation.checkpoints import Checkpoint
 from fedkge.runs.run import RunDirectory
 from fedkge.store.durable_files import write_atomically
@@ -44,7 +44,7 @@ MOST_FAILURES, FAILURE_SECONDS = 3, 2.0
 LOG_FILE = "nvflare.log"
 
 
-class Supervisor:
+class ServerSupervisor:
     """Keeps NVFlare's server alive and a job running."""
 
     def __init__(self, path: Path, settings: FederationFile, tell: Callable[[str], None]) -> None:
@@ -67,7 +67,7 @@ class Supervisor:
         """Until the federation has ended; returns the last status."""
         settings = self._settings
         before = read_status(settings.run)
-        narration = Narration(self._tell, before)
+        narration = StatusLines(self._tell, before)
         self._tell(f"{settings.name}: listening on port {settings.port} for {', '.join(settings.sites)}")
         self._tell(f"requests are signed with the key {self._fingerprint}")
         try:
@@ -84,7 +84,7 @@ class Supervisor:
         finally:
             self.stop()
 
-    def _one_job(self, narration: Narration) -> dict[str, Any]:
+    def _one_job(self, narration: StatusLines) -> dict[str, Any]:
         """Submit a job and watch it to its end; the status that it left."""
         Status(self._settings.run).write(state="starting", round=self._checkpoint.round)
         self._missed = {}

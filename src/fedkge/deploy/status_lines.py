@@ -8,7 +8,7 @@ from typing import Any
 from fedkge.base.durations import duration
 
 
-class Narration:
+class StatusLines:
     """Says what is new, once."""
 
     def __init__(self, tell: Callable[[str], None], before: Mapping[str, Any]) -> None:

@@ -23,7 +23,8 @@ from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent
 from fedkge.deploy.keys import EXPONENT, Key, create_key, read_key
 from fedkge.deploy.site_graph import Pseudonymise, keyed
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
+from fedkge.federation.messages import Align, Aligned, Engine, Failure
+from fedkge.runs.round import Shared
 from fedkge.store.durable_files import write_atomically
 
 PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"
@@ -56,7 +57,7 @@ def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
     return joint
 
 
-class RingSeat:
+class JointAlignment:
     """A site's part in a joint alignment."""
 
     def __init__(self, settings: SiteSettings, key: Key, names: Sequence[str]) -> None:
@@ -71,11 +72,11 @@ class RingSeat:
     def handle(self, request: Align) -> Aligned:
         """Begin, raise another site's list, or take the own one back. Errors say nothing about names."""
         try:
-            return self._handle(request, self._seat(request.sites))
+            return self._handle(request, self._party_among(request.sites))
         except PrivacyError as error:
             raise PolicyError(str(error)) from error
 
-    def _seat(self, sites: tuple[str, ...]) -> Party:
+    def _party_among(self, sites: tuple[str, ...]) -> Party:
         """The ring is that of the first request for good: each new site in it would be one more list to try."""
         known = _read(self._settings.run / RECORD, _Record, _Record((), {}))
         if known.sites and known.sites != sites:

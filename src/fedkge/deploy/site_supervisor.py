@@ -10,10 +10,10 @@ from typing import Any
 from fedkge.base.errors import DataError
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace
-from fedkge.deploy.narration import Narration
 from fedkge.deploy.processes import SITE_VARIABLE, Child, site_command
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, read_status
+from fedkge.deploy.status_lines import StatusLines
 from fedkge.graph.catalogue import DATASETS
 
 POLL_SECONDS = 0.5
@@ -26,7 +26,7 @@ RETURN_SECONDS = 300.0
 LOG_FILE = "nvflare.log"
 
 
-class Attendant:
+class SiteSupervisor:
     """A site's process that outlives jobs, servers and its own NVFlare. Killed and started again, it goes on."""
 
     def __init__(self, path: Path, settings: SiteSettings, tell: Callable[[str], None]) -> None:
@@ -46,7 +46,7 @@ class Attendant:
         if settings.graph not in DATASETS and not Path(settings.graph).exists():
             raise DataError(f"{settings.graph}: no such file or folder (graph in site.toml)")
         before = read_status(settings.run)
-        narration = Narration(self._tell, before)
+        narration = StatusLines(self._tell, before)
         self._tell(f"{settings.name}: waiting for the server of {settings.federation}; NVFlare's log: {self._log}")
         leaves: float | None = None
         try:
