@@ -20,10 +20,10 @@ from fedkge.base.plain_files import read_json
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.joint_alignment_rounds import carry
 from fedkge.deploy.ledger_ends import LedgerEnds
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
-from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
