@@ -12,8 +12,9 @@ import numpy as np
 from fedkge.accounting.deltas import USUAL_DELTA
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
+from fedkge.defences.budgeted import noise_origin
 from fedkge.graph import Graph
-from fedkge.mechanisms import PUBLISHED
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.size import noisy_size, size_event
@@ -62,7 +63,7 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard, ledger), "defence": options.defence, **origin(options)}
+    facts = {"data": digest_of(client, shard, ledger), "defence": options.defence, **noise_origin(options)}
     return Promise(client, options.delta or USUAL_DELTA, options.epsilon, accountant_of(options), facts=facts)
 
 
@@ -75,12 +76,6 @@ def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
     return site_key().digest((own,)) if ledger.kept else ""
 
 
-def origin(options: Configuration) -> dict[str, str]:
-    """Where the noise comes from, as a fact of a promise."""
-    source = "operating system" if options.noise_seed is None else f"seed {options.noise_seed}"
-    return {"noise source": source}
-
-
 def accountant_of(options: Configuration) -> str:
-    """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.selection in PUBLISHED else options.accountant
+    """The name of the accountant; what the paper prints can only be counted as it prints it."""
+    return chosen_defence(options).accountant_name(options)
