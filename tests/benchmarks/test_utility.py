@@ -14,7 +14,7 @@ from benchmarks.utility.store import Store
 from benchmarks.utility.summary import Mean, gain, kept
 
 from benchmarks import utility
-from fedkge.defences.defence import check_defence
+from fedkge.defences import check_defence
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import MODELS
 

@@ -19,7 +19,8 @@ from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT, ClientClaim
-from fedkge.report.promised import _guessing, _mechanism
+from fedkge.report.promised import _guessing
+from fedkge.runs.released import described
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -118,7 +119,7 @@ def test_clients_whose_copies_differ_are_told_apart() -> None:
 
 
 def test_the_mechanism_is_told_in_words() -> None:
-    copied, stepped = (_mechanism(parse(options)) for options in ({"epsilon": 8.0}, {"noise": 3.0}))
+    copied, stepped = (described(parse(options)).mechanism for options in ({"epsilon": 8.0}, {"noise": 3.0}))
     assert copied.startswith("recommended: counts with geometric noise and randomised responses, once")
     assert stepped.startswith("noisy-steps: Poisson samples, gradients of single triples clipped to 0.5")
 

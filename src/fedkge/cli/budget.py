@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def warn(configuration: Configuration) -> None:
     """Say loudly what makes a defence worth nothing, or little."""
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
+    from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
 
     if warning := large_epsilon(configuration.epsilon):
         say(f"WARNING: {warning}")
@@ -27,11 +28,9 @@ def warn(configuration: Configuration) -> None:
             f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "
             "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
         )
-    if configuration.selection.endswith("-published"):
-        say(
-            f"WARNING: selection {configuration.selection} is the paper's, as printed: relations take raw gradients "
-            "and its epsilon is not sound. This run is NOT private."
-        )
+    defence = chosen_defence(configuration)
+    if defence.keeps_ledger and (reason := defence.describe(configuration).not_private):
+        say(f"WARNING: {reason}. This run is NOT private.")
 
 
 def budget_record(run: Run) -> dict[str, Any] | None:

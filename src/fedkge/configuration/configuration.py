@@ -133,7 +133,7 @@ class Configuration(BaseModel):
     noise_step: float = Field(
         0.0, ge=0, description="SGD: learn more slowly where one step's noise would move a number by more than this."
     )
-    noise_schedule: Literal["constant", "decay", "validation"] = Field(
+    noise_schedule: str = Field(
         "constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
     )
     noise_decay: float = Field(0.95, gt=0, le=1, description="Factor by which the noise falls (eta).")

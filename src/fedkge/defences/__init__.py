@@ -6,6 +6,7 @@ To add one: write a class with the methods of `fedkge.defences.defence.Defence` 
 
 from __future__ import annotations
 
+from fedkge.accounting.promises import Promise
 from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
 from fedkge.defences.defence import Defence
@@ -13,7 +14,7 @@ from fedkge.defences.noisy_copy.defence import NoisyCopyDefence
 from fedkge.defences.noisy_steps.defence import NoisySteps
 from fedkge.defences.none.defence import Undefended
 
-__all__ = ["DEFENCES", "Defence", "chosen_defence"]
+__all__ = ["DEFENCES", "Defence", "check_defence", "chosen_defence", "promised_defence"]
 
 DEFENCES: dict[str, Defence] = {
     defence.name: defence
@@ -36,3 +37,13 @@ def chosen_defence(options: Configuration) -> Defence:
     False
     """
     return look_up(DEFENCES, options.defence, "defence")
+
+
+def promised_defence(promise: Promise) -> Defence:
+    """The defence that a promise in a ledger was made under."""
+    return look_up(DEFENCES, str(promise.facts["defence"]), "defence")
+
+
+def check_defence(options: Configuration) -> None:
+    """Refuse options that would make the promise of their defence untrue, before anything is read or written."""
+    chosen_defence(options).check(options)

@@ -27,6 +27,10 @@ from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.training import Trainer
 
 Advance = Callable[[int], None]
+STANDS_OUT = (
+    "A canary is a random triple and stands out: it shows more than an ordinary triple gives away. Read design B "
+    "beside."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,10 @@ class Description:
     """Why it promises nothing whatever its numbers say; blank where it promises something."""
     cautions: tuple[str, ...] = ()
     """What a reader of its numbers must know."""
-    canaries: str = ""
-    """What attacks on canaries say about ordinary triples; blank where they say as much."""
+    canaries: tuple[str, ...] = (STANDS_OUT,)
+    """What random canaries say about ordinary triples."""
+    hidden_facts: frozenset[str] = frozenset()
+    """Facts of a promise that a reader need not see, because others say the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
 from fedkge.base.plain_files import read_json_lines
 from fedkge.configuration import Configuration
-from fedkge.defences.releases import Arrays, model_arrays
+from fedkge.defences import chosen_defence
+from fedkge.defences.release import Arrays
 from fedkge.deploy.admission import raw_graph, released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
@@ -62,7 +63,9 @@ class _Site:
 
     def counts(self) -> Arrays:
         """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
-        return model_arrays(saved_release(self.directory.checkpoints / f"{self.name}.safetensors"))
+        defence = chosen_defence(self.directory.read_configuration()[0])
+        released = saved_release(self.directory.checkpoints / f"{self.name}.safetensors", defence)
+        return released.model_arrays() if released else {}
 
 
 def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:

@@ -15,7 +15,8 @@ from fedkge.api.training import check
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
 from fedkge.configuration import Configuration, kebab, parse
-from fedkge.defences.defence import Defence
+from fedkge.defences import chosen_defence
+from fedkge.defences.defence import ClientDefence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
 
 SERVER_MAY_SET: Mapping[str, str] = {
@@ -142,7 +143,8 @@ site.toml)
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
     check(configuration)
-    if configuration.copy_share and site.limits.least_noise:
+    defence = chosen_defence(configuration)
+    if site.limits.least_noise and defence.keeps_ledger and not defence.has_noise_multiplier:
         raise ConfigurationError(
             f"{site.name}: least-noise in site.toml is for noisy steps, and the defence {configuration.defence} takes "
             'none: leave it out, or say defence = "noisy-steps"'
@@ -177,15 +179,13 @@ def _check_limits(configuration: Configuration, site: SiteSettings) -> None:
             )
 
 
-def check_noise(defence: Defence | None, site: SiteSettings) -> None:
+def check_noise(defence: ClientDefence, site: SiteSettings) -> None:
     """Refuse a plan with less noise than the site wants, also where its budget would allow it.
 
     Fewer rounds under the same budget need less noise in each, so a server could lower it that way.
     """
-    if defence is None or defence.copy:  # `accept` lets no site demand noise of a copy
-        return
-    least = min(defence.least_noise(number) for number in range(1, defence.options.rounds + 1))
-    if least < site.limits.least_noise:
+    least = defence.least_multiplier()
+    if least is not None and least < site.limits.least_noise:
         raise PolicyError(
             f"{site.name}: {defence.options.rounds} rounds under this site's budget have a noise multiplier of "
             f"{least:.3g}, this site wants at least {site.limits.least_noise:g} (limits in site.toml)"

@@ -8,14 +8,14 @@ from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.accounting.posterior import GuessWorth, guess_worth
-from fedkge.accounting.promises import COPIED
 from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence, promised_defence
 from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
-from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.defence import ClientDefence
 from fedkge.defences.name_release import event_of
-from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.noisy_copy.holding import Holding, holding_of, measured_elsewhere
+from fedkge.defences.planning import client_defence
+from fedkge.defences.release import Holding
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
@@ -47,8 +47,12 @@ class Preview:
     worth: GuessWorth | None
     """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
 
+    mechanism: str
+    """The defence's noise in a few words."""
     drawn: Holding | None
-    """How much of the graph the copy holds that this site has drawn, by released values; None before."""
+    """How much of the graph the release holds that this site has drawn, by released values; None before."""
+    held_elsewhere: str
+    """How much such releases of other graphs held; blank where the defence releases no graph."""
 
     paid: tuple[Charge, ...]
     """What is released once before the promise: the size, perhaps the names."""
@@ -60,10 +64,7 @@ class Preview:
     @property
     def holds(self) -> str:
         """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
-        copy = self.promise.facts.get(COPIED) if self.promise else None
-        if self.drawn:
-            return self.drawn.words
-        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
+        return self.drawn.words if self.drawn else self.held_elsewhere
 
     @property
     def told(self) -> dict[str, str]:
@@ -113,16 +114,10 @@ class Preview:
             return "nothing: this site has no defence"
         facts = self.promise.facts
         budget = f"epsilon {self.promise.epsilon:g}" if self.promise.epsilon else "no limit, only a count,"
-        noise = f"{_mechanism(facts)}, {facts['rounds']} rounds, {self.promise.accountant}"
+        noise = f"{self.mechanism}, {facts['rounds']} rounds, {self.promise.accountant}"
         line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
         reason = why_not_private(self.promise)
         return f"NOT PRIVATE: {reason}; it would count {line}" if reason else line
-
-
-def _mechanism(facts: Mapping[str, Any]) -> str:
-    if copy := facts.get(COPIED):
-        return f"counts with noise of scale {copy['profile_scale']:.4g}, answers of epsilon {copy['epsilon']:.4g}"
-    return f"noise {facts['noise']:.4g}, clip {facts['clip']:g}"
 
 
 def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
@@ -139,11 +134,12 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     key = read_key(site.key)
     made = canonical_site(site)
     ledger, staying = Ledger.in_memory(), (0, 0)
-    if configuration.defence != "none":
+    defended = chosen_defence(configuration).keeps_ledger
+    if defended:
         assume_exact_size(configuration, site.name, made.graph, ledger)
         if configuration.names == "threshold":
             staying = _assume_names(configuration, site.name, made.graph, ledger)
-    defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
+    defence = client_defence(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
     return Preview(
         site.name,
@@ -153,10 +149,12 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         len(made.graph.train),
         site_fingerprint(site, key),
         configuration,
-        defence.promise(site.name) if defence else None,
-        _worth(defence) if defence else None,
+        defence.promise(site.name),
+        _worth(defence) if defended else None,
+        defence.in_words,
         _drawn(RunDirectory(site.run), site.name),
-        ledger.charges(site.name) if defence else (),
+        defence.holds,
+        ledger.charges(site.name) if defended else (),
         sole_mentions(made.graph),
         staying,
     )
@@ -168,15 +166,16 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
     ledger = open_account(run.path)
     if ledger is None or not path.exists():
         return None
-    copy, promise = saved_release(path), ledger.promises.get(client)
-    return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
+    promise = ledger.promises.get(client)
+    released = saved_release(path, promised_defence(promise)) if promise else None
+    return released.holding(int(promise.facts["triples"])) if released and promise else None
 
 
-def _worth(defence: Defence) -> GuessWorth | None:
+def _worth(defence: ClientDefence) -> GuessWorth | None:
     """By all rounds that are planned; None for noise that anybody can repeat."""
     options = defence.options
     if options.noise_seed is not None or not defence.accountant.sound:
         return None
     charges = defence.planned(options.rounds)
     epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)
-    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.schedule.adaptive)
+    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.adaptive)

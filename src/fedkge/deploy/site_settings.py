@@ -16,7 +16,7 @@ from fedkge.configuration.presets import OF_STEPS
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS
-from fedkge.mechanisms import PUBLISHED
+from fedkge.mechanisms import SELECTIONS
 
 SITE_DECIDES = frozenset(
     {
@@ -149,7 +149,7 @@ class SiteSettings(BaseModel):
 def _refuse_published(options: Mapping[str, Any]) -> None:
     """A site has real triples: what is kept to reproduce a paper, and promises nothing, is for `fedkge train`."""
     selection = options.get("selection")
-    if str(selection) in PUBLISHED:
+    if str(selection) in SELECTIONS and not SELECTIONS[str(selection)].is_private:
         raise ValueError(
             f"selection {selection!r} is the paper's as printed and NOT private, so a site does not run it; leave "
             "selection out, or try the paper's with `fedkge train`"

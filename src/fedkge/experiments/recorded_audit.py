@@ -23,6 +23,7 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.claim import Claim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
@@ -127,9 +128,10 @@ def run_audit(
     claim = claim_of(run.directory, run.configuration.victim)
     delta = claim.delta if claim else run.configuration.delta or USUAL_DELTA
     scores, adversaries, last = _scores(run, canaries, names, progress)
+    auditing = chosen_defence(run.configuration).auditing
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
-        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.copy_share),
+        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=auditing.gaussian),
         claim=claim,
         victim=run.configuration.victim,
         adversaries=adversaries,
@@ -150,8 +152,10 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     """
     model = make_scorer(configuration.model, shape_of(configuration)).name
     suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
-    copied = (COPY,) if configuration.copy_share else ()
-    return (*(name for name in suits if not name.endswith("-published")), *copied)
+    return (
+        *(name for name in suits if not name.endswith("-published")),
+        *chosen_defence(configuration).auditing.scores,
+    )
 
 
 def reach(
@@ -175,7 +179,7 @@ def reach(
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
-    if COPY in attacks and not configuration.copy_share:
+    if COPY in attacks and COPY not in chosen_defence(configuration).auditing.scores:
         raise ConfigurationError(f"attack {COPY!r} reads a noisy copy, got the defence {configuration.defence!r}")
     return tuple(dict.fromkeys(attacks)) or fitting(configuration)
 

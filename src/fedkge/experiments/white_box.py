@@ -27,6 +27,7 @@ from scipy.sparse import linalg
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.recorded_views import shard_of
 from fedkge.experiments.target_files import read_targets
@@ -98,7 +99,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     (40,)
     """
     options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
-    if options.copy_share:
+    if chosen_defence(options).auditing.scores:
         return copy_scores(copy_of(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
@@ -190,7 +191,8 @@ def _first_relations(run: Run) -> Table | None:
 
 def _descent(options: Configuration, round_number: int) -> float | None:
     """By what a round multiplies the summed gradients, where it is plain: for SGD under a defence."""
-    if options.defence == "none" or options.optimiser != "sgd" or not (options.public_triples and options.local_steps):
+    plain = options.optimiser == "sgd" and options.public_triples and options.local_steps
+    if not (plain and chosen_defence(options).gradients(options).poisson):
         return None
     sampled = min(1.0, options.batch_size / options.public_triples) / options.batch_size
     rate = options.learning_rate * options.learning_rate_decay ** (round_number - 1)
@@ -211,9 +213,8 @@ def _unexpected(moved: Sums, pull: Sums, descent: float | None) -> Sums:
 
 def _pull(before: Tables, triples: Triples, options: Configuration, random: np.random.Generator) -> _Pull:
     """The clipped gradients of these triples; where their corruptions are inside, the mean over draws of them."""
-    defended = options.defence != "none"
-    clip = Clip(options.clip, options.row_clip, options.normalise) if defended else Clip(NO_CLIP)
-    inside = not defended or options.private_negatives == "inside"
+    gradients = chosen_defence(options).gradients(options)
+    clip, inside = gradients.clip or Clip(NO_CLIP), gradients.corruptions_inside
     draws = DRAWS if inside else 1
     own = [np.zeros((len(triples), table.shape[1])) for table in (before.entities, before.entities, before.relations)]
     sums = np.zeros(before.entities.shape), np.zeros(before.relations.shape)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.posterior import guess_worth
-from fedkge.accounting.promises import COPIED
 from fedkge.accounting.statements import DATA
 from fedkge.configuration import Configuration
-from fedkge.report.copies_held import gather_copies
-from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
+from fedkge.report.document import Claim, ClientClaim, HeldCopy, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
+from fedkge.runs.released import described, holdings
 
 if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
@@ -50,7 +49,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
     proved = make_accountant(promise.accountant).sound
     limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
     return Claim(
-        mechanism=_mechanism(configuration),
+        mechanism=described(configuration).mechanism,
         accountant=promise.accountant,
         unit=f"one {promise.unit}, of one client",
         neighbours=promise.neighbours,
@@ -63,9 +62,9 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         limit_tpr=limit,
         meaning=_meaning(name, limit) if proved else "",
         guessing=tuple(_guessing(clients)),
-        copies=gather_copies(run, ledger.promises),
-        facts=(*_facts(promise), *_paid_facts(ledger, name)),
-        warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
+        copies=tuple(_held(run, ledger.promises)),
+        facts=(*_facts(promise, described(configuration).hidden_facts), *_paid_facts(ledger, name)),
+        warnings=(*described(configuration).cautions, *_warnings(promise, clients, configuration)),
         trusted=trusted(configuration, promised=True),
         released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
         not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
@@ -126,24 +125,16 @@ def _meaning(client: str, limit: float) -> str:
     return f"{reach} So large an epsilon allows much on paper: judge it together with the attacks and the audit."
 
 
-def _mechanism(configuration: Configuration) -> str:
-    if configuration.copy_share:
-        return (
-            f"{configuration.defence}: counts with geometric noise and randomised responses, once; nothing after that"
-        )
-    selection = configuration.selection
-    chosen = {"dense": "all rows", "dense-published": "all entity rows, NONE on relations"}.get(
-        selection, f"rows chosen by {selection}"
-    )
-    clip = f"gradients of single triples clipped to {configuration.clip:g}"
-    counts = "counts with geometric noise, once; then " if configuration.count_share else ""
-    return f"{configuration.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
+def _held(run: Path, promises: Mapping[str, Promise]) -> Iterator[HeldCopy]:
+    """One entry for each client whose release holds some of its graph."""
+    for client, found in holdings(run, promises).items():
+        yield HeldCopy(client, found.believed, found.true, found.precision, found.share, found.words)
 
 
-def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
-    """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
-    hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
-    return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
+def _facts(promise: Promise, hidden: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """The promise's facts in plain words, but for the digest of the data and what the defence tells elsewhere."""
+    shown = promise.facts.keys() - {DATA, *hidden}
+    return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key in shown)
 
 
 def _paid_facts(ledger: Ledger, name: str) -> tuple[tuple[str, str], ...]:
@@ -161,21 +152,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key.replace('_', ' ')} {_plain(each)}" for key, each in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterator[str]:
-    """What a reader must know of noisy copies."""
-    if not any(COPIED in promise.facts for promise in promises):
-        return
-    yield (
-        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
-        "triple is worth, and how much of each graph the copies hold."
-    )
-    if configuration.canaries and configuration.canary_source not in ("likely", "real"):
-        yield (
-            "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
-            "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
-        )
 
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:

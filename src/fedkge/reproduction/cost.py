@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.reproduction.plan import Work
 
 WIDTH = {"transe": 1.0, "rotate": 2.6, "distmult": 0.8, "complex": 1.8}
@@ -30,7 +31,7 @@ def estimated_seconds(work: Work) -> float:
     size = min(1.0, work.entities / ENTITIES) if work.entities else 1.0
     one_round = _round(options, size)
     training = options.rounds * one_round + (CALIBRATION if options.epsilon else 0.0)
-    looks = max(1, len(work.budgets)) if options.defence != "none" else options.rounds / work.attacks.every
+    looks = max(1, len(work.budgets)) if chosen_defence(options).keeps_ledger else options.rounds / work.attacks.every
     plays = looks * work.attacks.every / work.attacks.cia_every if work.attacks.active else 0
     forks = max(1, options.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
     return training + (looks * ATTACK * size if work.attacks.passive else 0) + plays * forks * one_round
@@ -41,8 +42,8 @@ def _round(options: Configuration, size: float) -> float:
     triples = TRIPLES * size
     steps = options.clients * options.steps_per_round(int(triples))
     width = WIDTH.get(options.model, 1.0) * options.dimension / 128
-    noisy_steps = options.defence != "none" and not options.copy_share  # a copy is trained on as without a defence
-    inside = noisy_steps and options.private_negatives == "inside"
+    gradients = chosen_defence(options).gradients(options)
+    inside = gradients.clip is not None and gradients.corruptions_inside  # a copy is trained on as without a defence
     per_triple = (1 + 2 * options.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
     return steps * width * (min(options.batch_size, triples) * per_triple + noisy)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedkge.defences import chosen_defence
 from fedkge.evaluation import Evaluation, weighted_metrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.runs.run import Run
@@ -45,7 +46,7 @@ class Watch(Observer):
 
     def recorded(self, run: Run, round_number: int) -> None:
         """Rank now, because the model of this round is not kept."""
-        if run.configuration.defence != "none":
+        if chosen_defence(run.configuration).keeps_ledger:
             self._looks[str(round_number)] = look(run)
             self._keep()
 

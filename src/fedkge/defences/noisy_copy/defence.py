@@ -79,7 +79,8 @@ class NoisyCopyDefence:
         return Description(
             f"{options.defence}: counts with geometric noise and randomised responses, once; nothing after that",
             cautions=(SEEN, *([RANDOM_CANARIES] if options.canaries and not ordinary else [])),
-            canaries="" if ordinary else NOT_ASKED,
+            canaries=() if ordinary else (NOT_ASKED,),
+            hidden_facts=frozenset({"noise"}),
         )
 
 
