@@ -28,7 +28,7 @@ from fedkge.defences.planning import client_defence
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.policy import accept, proposal
-from fedkge.deploy.site_graph import canonical_site, keyed, site_graph
+from fedkge.deploy.site_graph import canonical_site, keyed, raw_graph, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.trial import COMMAND
 from fedkge.deploy.wire import Numbers, as_reply, as_request, decode, encode
@@ -119,7 +119,7 @@ def embedded(layout: Layout, folder: Path) -> list[float]:
     configuration = layout.settings.configuration
     server = Server(EmbeddedEngine(timed, threads=SITES), ServerPlan(shape_of(configuration), SEED))
     beyond = []
-    for number in range(configuration.rounds):
+    for number in range(configuration.training.rounds):
         began = time.perf_counter()
         server.run_round()
         beyond.append(time.perf_counter() - began - max(client.seconds[number] for client in timed.values()))

@@ -227,7 +227,7 @@ def test_under_a_research_seed_the_size_has_a_stream_of_its_own(shards):
     assert noisy[0] == noisy[1]
     assert len(set(noisy)) == 3
     uploads = []
-    for options in (configuration, configuration.model_copy(update={"public_triples": noisy[0]})):
+    for options in (configuration, configuration.updated(public_triples=noisy[0])):
         client = client_of(shards[0], options)
         uploads.append(client.handle(Fit(1, rows_of(client))).rows["entities"])
     np.testing.assert_array_equal(*uploads, err_msg="drawing a size moves no other draw")

@@ -10,15 +10,14 @@ from typing import Any, TypeAlias
 
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.base.registry import look_up
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.defences import check_defence, chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of
 from fedkge.experiments.targets import Targets
+from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
-from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, drafted
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
@@ -28,8 +27,6 @@ from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
-from fedkge.models import make_scorer
-from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs.account import open_account
 from fedkge.runs.model_file import check_model
 from fedkge.runs.run import (
@@ -41,9 +38,7 @@ from fedkge.runs.run import (
     check_has_data,
     check_same_data,
     provenance_of,
-    shape_of,
 )
-from fedkge.runs.transcript import recorded_rounds
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.randomness import fresh_seed
 
@@ -86,10 +81,10 @@ def start(
     if directory:
         check_free(directory.path, overwrite)
         _check_account(directory)
-    given = shards if shards is not None else shards_of(configuration.data, configuration).graphs
+    given = shards if shards is not None else shards_of(configuration.data.source, configuration).graphs
     graphs = _in_public_order(given, configuration)
-    if len(graphs) != configuration.clients:
-        configuration = configuration.model_copy(update={"clients": len(graphs)})
+    if len(graphs) != configuration.data.clients:
+        configuration = configuration.updated(clients=len(graphs))
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
@@ -117,7 +112,7 @@ def resume(
     directory = RunDirectory(Path(path))
     configuration, graphs, canaries = _reopen(directory, data)
     if threads is not None:
-        configuration = configuration.model_copy(update={"threads": threads})
+        configuration = configuration.updated(threads=threads)
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
@@ -140,7 +135,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
 def price_of_attack(run: Run, observer: Observer | None = None) -> dict[str, float]:
     """Test MRR (both sides) of a run with an attack in it, and of the same federation, trained again, without."""
     # The canaries are in the shards already: both federations train on the same triples.
-    honest = run.configuration.model_copy(update={"inline_attack": "none", "record": "none", "canaries": 0})
+    honest = run.configuration.updated(inline_attack="none", record="none", canaries=0)
     twin = start(honest, run.shards, observer=observer)
     key = "both.realistic.mrr"
     if not run.metrics or not twin.metrics:
@@ -151,23 +146,19 @@ def price_of_attack(run: Run, observer: Observer | None = None) -> dict[str, flo
 def _with_full_names(configuration: Configuration, names: Sequence[str]) -> Configuration:
     """With more than ten clients client-0 is called client-00: victim and adversary may be named either way."""
     short = {f"client-{number}": name for number, name in enumerate(names)}
-    chosen = {key: getattr(configuration, key) for key in ("victim", "adversary")}
-    return configuration.model_copy(update={key: short.get(name, name) for key, name in chosen.items()})
+    victim, adversary = configuration.experiment.victim, configuration.experiment.adversary
+    return configuration.updated(victim=short.get(victim, victim), adversary=short.get(adversary, adversary))
 
 
 def _seeded(configuration: Configuration) -> Configuration:
-    if configuration.seed is not None:
+    if configuration.experiment.seed is not None:
         return configuration
-    return configuration.model_copy(update={"seed": fresh_seed()})
+    return configuration.updated(seed=fresh_seed())
 
 
 def check(configuration: Configuration) -> None:
     """Refuse names that do not exist, before anything is read or written."""
-    make_scorer(configuration.model, shape_of(configuration))
-    make_strategy(configuration.strategy)
-    look_up(OPTIMISERS, configuration.optimiser, "optimiser")
-    recorded_rounds(configuration.record, configuration.rounds)
-    check_defence(configuration)
+    check_training(configuration)
     check_inline(configuration)
 
 
@@ -206,17 +197,24 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
         return data
     if isinstance(data, str) and data not in DATASETS and holds_shards(Path(data)):
         shards = load_shards(Path(data))
-        if configuration.clients not in (1, len(shards)):
+        if configuration.data.clients not in (1, len(shards)):
             raise ConfigurationError(
-                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
+                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.data.clients}; leave "
+                f"it out"
             )
         return shards
     if isinstance(data, str):
-        columns, skip = parse_columns(configuration.columns), configuration.skip_header
+        columns, skip = parse_columns(configuration.data.columns), configuration.data.skip_header
         graph = load(data, columns=columns, skip_header=skip)
     else:
         graph = data
-    return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
+    return split(
+        graph,
+        configuration.data.clients,
+        configuration.data.split,
+        configuration.experiment.seed or 0,
+        configuration.data.overlap,
+    )
 
 
 def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
@@ -232,7 +230,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
             f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
         )
-    given = shards_of(configuration.data if data is None else data, configuration).graphs
+    given = shards_of(configuration.data.source if data is None else data, configuration).graphs
     if not provenance.get(NUMBERED):
         given = _in_public_order(given, configuration)
     graphs, canaries = insert_canaries(given, configuration, directory.path)
@@ -244,7 +242,7 @@ def _with_kept_names(
     directory: RunDirectory, configuration: Configuration, graphs: tuple[Graph, ...]
 ) -> tuple[Graph, ...]:
     """The graphs without the names that stayed at home, where names were released by a threshold."""
-    if configuration.names != "threshold":
+    if configuration.privacy.names != "threshold":
         return graphs
     ledger, files = open_account(directory.path), NameFiles(directory.path / FOLDER)
     if ledger is None:

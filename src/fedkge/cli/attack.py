@@ -101,7 +101,7 @@ def attack(
     if plot is not None and plot.suffix not in FORMATS:
         raise ConfigurationError(f"--plot: expected a name that ends with {', '.join(FORMATS)}, got {plot}")
     opened = open_run(run)
-    pair = (victim or opened.configuration.victim, adversary or opened.configuration.adversary)
+    pair = (victim or opened.configuration.experiment.victim, adversary or opened.configuration.experiment.adversary)
     plan = replace(
         default_plan(opened, names),
         designs=_designs(targets, opened, pair),
@@ -128,10 +128,10 @@ def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
     options = run.configuration
     return AttackPlan(
         attacks=_chosen(run, names),
-        designs=("A", "B", _canary_design(run), "D") if options.canaries else ("A", "B", "D"),
+        designs=("A", "B", _canary_design(run), "D") if options.experiment.canaries else ("A", "B", "D"),
         fewer=True,
-        victim=options.victim,
-        adversary=options.adversary,
+        victim=options.experiment.victim,
+        adversary=options.experiment.adversary,
         threads=_cores(run),
         shadows=ShadowPlan(processes=_cores(run)),
         real_shadows=replace(SHADOWS, processes=_cores(run)),
@@ -183,7 +183,7 @@ def check_real(names: Sequence[str], configuration: Configuration) -> None:
         return
     from fedkge.experiments.shadow_attack import NEEDS_REAL, SHADOW  # noqa: PLC0415 (heavy)
 
-    if SHADOW in names and not (configuration.canaries and configuration.canary_source == "real"):
+    if SHADOW in names and not (configuration.experiment.canaries and configuration.experiment.canary_source == "real"):
         raise ConfigurationError(NEEDS_REAL)
 
 
@@ -217,10 +217,10 @@ def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
         raise ConfigurationError(f"--targets: expected some of {','.join(DESIGNS)}, got {text!r}")
     options = opened.configuration
     reasons = {"C": "", "R": ""}
-    if options.canaries == 0:
+    if options.experiment.canaries == 0:
         reasons = dict.fromkeys(reasons, "this run has no canaries (train with --canaries 1000)")
-    elif pair != (options.victim, options.adversary):
-        whose = f"the canaries are for victim {options.victim} and adversary {options.adversary}"
+    elif pair != (options.experiment.victim, options.experiment.adversary):
+        whose = f"the canaries are for victim {options.experiment.victim} and adversary {options.experiment.adversary}"
         reasons = dict.fromkeys(reasons, whose)
     else:
         reasons["R" if own == "C" else "C"] = f"this run's canaries are design {own}"
@@ -232,11 +232,11 @@ def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
 
 
 def _canary_design(run: Run) -> Literal["C", "R"]:
-    return "R" if run.configuration.canary_source == "real" else "C"
+    return "R" if run.configuration.experiment.canary_source == "real" else "C"
 
 
 def _cores(opened: Run) -> int:
-    return opened.configuration.threads or available_cores()
+    return opened.configuration.training.threads or available_cores()
 
 
 @contextmanager
@@ -284,7 +284,7 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
     _show_more(opened, outcomes)
     console.print(
         f"Victim {plan.victim}, adversary client {plan.adversary}, round {outcomes[-1].round} of "
-        f"{opened.configuration.rounds} unless said otherwise. "
+        f"{opened.configuration.training.rounds} unless said otherwise. "
         "F1 cal.: threshold from other triples; F1 best: threshold chosen on the targets, as the paper does.",
         markup=False,
     )

@@ -103,7 +103,7 @@ class Look:
 def audited(given: Mapping[str, Any]) -> Configuration:
     """The training that an audit needs; under a research seed the coins derive from it, and canaries suit the defence.
 
-    >>> audited({"rounds": 30}).record, audited({"seed": 7}).canary_coins
+    >>> audited({"rounds": 30}).experiment.record, audited({"seed": 7}).experiment.canary_coins
     ('3,6,9,12,15,18,21,24,27,30', 'seeded')
     """
     from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
@@ -115,16 +115,16 @@ def audited(given: Mapping[str, Any]) -> Configuration:
         configuration = parse({**values, **suited, **normalised(given)})
     if "record" in values and configuration.record != "none":
         return configuration
-    step = max(1, configuration.rounds // RECORDED)
-    rounds = sorted(range(configuration.rounds, 0, -step))[-RECORDED:]
-    return configuration.model_copy(update={"record": ",".join(map(str, rounds))})
+    step = max(1, configuration.training.rounds // RECORDED)
+    rounds = sorted(range(configuration.training.rounds, 0, -step))[-RECORDED:]
+    return configuration.updated(record=",".join(map(str, rounds)))
 
 
 def _open(run: Path, look: Look) -> Run:
     from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
 
     opened = open_run(run)
-    if opened.configuration.canaries:
+    if opened.configuration.experiment.canaries:
         _check_limit(opened.configuration, look)
     return opened
 
@@ -133,9 +133,10 @@ def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool
     from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
     from fedkge.experiments.white_box_copy import COPY  # noqa: PLC0415 (heavy)
 
-    if configuration.strategy != "fede" and look.attacks != (COPY,):
+    if configuration.federation.strategy != "fede" and look.attacks != (COPY,):
         raise ConfigurationError(
-            f"the attacks of an audit need shared entities, got strategy {configuration.strategy!r}: leave --strategy "
+            f"the attacks of an audit need shared entities, got strategy {configuration.federation.strategy!r}: "
+            f"leave --strategy "
             "out, or look at a noisy copy alone with --attack copy"
         )
     _check_limit(configuration, look)
@@ -146,7 +147,7 @@ def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool
 
 
 def _warn(configuration: Configuration) -> None:
-    if configuration.canary_coins == "seeded":
+    if configuration.experiment.canary_coins == "seeded":
         say("WARNING: the coins derive from --seed. Whoever knows the seed knows them: this audit is no evidence.")
 
 
@@ -184,7 +185,8 @@ def _check_limit(configuration: Configuration, look: Look) -> None:
     most = reach(configuration, look.attacks, look.guesses, look.confidence)
     if look.limit is not None and look.limit >= most:
         raise ConfigurationError(
-            f"--fail-above {look.limit:g} could never fail: with {configuration.canaries:,} canaries this audit can "
+            f"--fail-above {look.limit:g} could never fail: with {configuration.experiment.canaries:,} canaries this "
+            f"audit can "
             f"show epsilon {most:.2f} at most; train with more --canaries, name fewer attacks, or lower the limit"
         )
 

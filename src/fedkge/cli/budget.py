@@ -21,11 +21,12 @@ def warn(configuration: Configuration) -> None:
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
     from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
 
-    if warning := large_epsilon(configuration.epsilon):
+    if warning := large_epsilon(configuration.privacy.epsilon):
         say(f"WARNING: {warning}")
-    if configuration.noise_seed is not None:
+    if configuration.privacy.noise_seed is not None:
         say(
-            f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "
+            f"WARNING: the noise comes from the research seed {configuration.privacy.noise_seed}. Who knows it can "
+            f"take the "
             "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
         )
     defence = chosen_defence(configuration)

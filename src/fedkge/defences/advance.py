@@ -27,12 +27,12 @@ STREAMS = {SIZE: 1, NAMES: 2}
 
 def public_size(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int) -> int:
     """The number of triples that others may know: given, released before, or released and paid for now."""
-    if options.public_triples:
-        return options.public_triples
+    if options.privacy.public_triples:
+        return options.privacy.public_triples
     found = ledger.once(client).get(SIZE)
     if found is not None:
         return int(found.value)
-    event = size_event(options.epsilon)
+    event = size_event(options.privacy.epsilon)
     size = noisy_size(exact_size(shard), event, source_of(options, number, SIZE))
     ledger.pay_once(provisional(options, client, shard, ledger), SIZE, (Charge(event),), size)
     return size
@@ -40,8 +40,8 @@ def public_size(options: Configuration, client: str, shard: Graph, ledger: Ledge
 
 def assume_exact_size(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> None:
     """Put the exact size where the noisy one will be, for a preview that its owner alone sees; never on disk."""
-    if ledger.path is None and not options.public_triples:
-        charges = (Charge(size_event(options.epsilon)),)
+    if ledger.path is None and not options.privacy.public_triples:
+        charges = (Charge(size_event(options.privacy.epsilon)),)
         ledger.pay_once(provisional(options, client, shard, ledger), SIZE, charges, max(1, exact_size(shard)))
 
 
@@ -56,9 +56,9 @@ def exact_size(shard: Graph) -> int:
 
 def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
     """Fresh secret noise for one release before the promise, or the research seed's own stream for it."""
-    if options.noise_seed is None:
+    if options.privacy.noise_seed is None:
         return NoiseSource.secret()
-    return NoiseSource.research(options.noise_seed, number, 0, STREAMS[what])
+    return NoiseSource.research(options.privacy.noise_seed, number, 0, STREAMS[what])
 
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:

@@ -22,14 +22,12 @@ from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
 from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.policy import SERVER_MAY_SET, accept, check_noise
-from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
+from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Invite
 from fedkge.graph import Graph
-from fedkge.graph.datasets import load
 from fedkge.graph.ordered import ordered
-from fedkge.graph.readers import parse_columns
 from fedkge.graph.restricted import restricted
 from fedkge.runs.account import continue_account
 from fedkge.runs.run import RunDirectory, provenance_of
@@ -55,13 +53,13 @@ class Admission:
     @property
     def recorded(self) -> frozenset[int]:
         """The rounds whose messages the site keeps for itself."""
-        return recorded_rounds(self.settings.record, self.configuration.rounds)
+        return recorded_rounds(self.settings.record, self.configuration.training.rounds)
 
     def make_client(self, name: str, directory: RunDirectory) -> Client:
         """The site's Client, where its last state on disk left it."""
         options, graph = self.configuration, self.site.graph
-        threads = options.threads or available_cores()
-        plan = ClientPlan(options, options.seed or 0, self.settings.number, ("entities",), threads)
+        threads = options.training.threads or available_cores()
+        plan = ClientPlan(options, options.experiment.seed or 0, self.settings.number, ("entities",), threads)
         if self.ledger is not None:
             defence = client_defence(options, name, graph, self.ledger, self.settings.number)
             check_noise(defence, self.settings)
@@ -141,16 +139,11 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
     if ledger is not None:
         check_remembered(ledger, invite)  # before anything is released, or released again
     released = raw
-    if ledger is not None and configuration.names == "threshold":
+    if ledger is not None and configuration.privacy.names == "threshold":
         canonical, released = released_site(configuration, settings, raw, canonical, ledger, directory)
     if ledger is not None and not ledger.is_promised(settings.name):
         check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
     return Prepared(settings, configuration, raw, released, canonical, key, ledger)
-
-
-def raw_graph(settings: SiteSettings) -> Graph:
-    """The site's graph as its file has it."""
-    return load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
 
 
 def released_site(
@@ -186,10 +179,10 @@ def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, dir
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
     """With the seed that the site drew when it began, and as many threads as it gives."""
-    seed = configuration.seed
+    seed = configuration.experiment.seed
     if seed is None:
-        seed = directory.read_configuration()[0].seed if directory.exists() else fresh_seed()
-    return configuration.model_copy(update={"seed": seed, "threads": settings.threads})
+        seed = directory.read_configuration()[0].experiment.seed if directory.exists() else fresh_seed()
+    return configuration.updated(seed=seed, threads=settings.threads)
 
 
 def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
@@ -207,12 +200,12 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
     if known.get("configuration") != configuration.identity:
         changed = sorted(
             key
-            for key, value in configuration.model_dump().items()
-            if value != getattr(saved, key) and key != "threads"
+            for key, value in configuration.as_options().items()
+            if value != saved.option(key) and not OPTIONS[key].has(Mark.NO_EFFECT)
         )
         if own := [kebab(key) for key in changed if key not in SERVER_MAY_SET]:
             raise ConfigurationError(  # not for the server: values of the site's own options are the site's
                 f"{directory.path}: site.toml was changed after the run began: {', '.join(own)}; restore it"
             )
-        began = ", ".join(f"{kebab(key)} {getattr(saved, key)}" for key in changed)
+        began = ", ".join(f"{kebab(key)} {saved.option(key)}" for key in changed)
         raise PolicyError(f"this run began with other options: {began}; restore them, or name them in site.toml")

@@ -20,7 +20,7 @@ from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
-from fedkge.deploy.site_graph import canonical_site
+from fedkge.deploy.site_graph import canonical_site, raw_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
@@ -71,7 +71,7 @@ class Preview:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
         rows = "defended" if self.promise else "UNDEFENDED"
-        rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        rounds, dimension = self.configuration.training.rounds, self.configuration.model.dimension
         end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
             "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
@@ -81,7 +81,7 @@ class Preview:
     def _pseudonyms(self, names: int) -> str:
         """Under a threshold without any number: here it would follow from the exact graph, and others read this."""
         if any(isinstance(charge.event, Names) for charge in self.paid):
-            share = self.configuration.names_share * (self.configuration.epsilon or 0.0)
+            share = self.configuration.privacy.names_share * (self.configuration.privacy.epsilon or 0.0)
             return f"pseudonyms of entities that many triples mention, by a noisy count (epsilon {share:g})"
         return f"{names:,} pseudonyms of entities"
 
@@ -90,9 +90,9 @@ class Preview:
         """What names give away about triples, for the site only."""
         share = 100 * self.sole_mentions / max(1, self.triples)
         alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
-        if self.configuration.names == "listed":
+        if self.configuration.privacy.names == "listed":
             return "from a list: they tell nothing about triples, if the list was made without looking at them"
-        if self.configuration.names == "threshold":
+        if self.configuration.privacy.names == "threshold":
             least = next(charge.event.threshold for charge in self.paid if isinstance(charge.event, Names))
             names, triples = self.staying
             home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
@@ -105,7 +105,7 @@ class Preview:
             if isinstance(charge.event, Size):
                 spread = charge.event.deviation
                 return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
-        return f"its number of triples as {self.configuration.public_triples or self.triples:,}"
+        return f"its number of triples as {self.configuration.privacy.public_triples or self.triples:,}"
 
     @property
     def promised(self) -> str:
@@ -132,12 +132,12 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
-    made = canonical_site(site)
+    made = canonical_site(site, raw_graph(site))
     ledger, staying = Ledger.in_memory(), (0, 0)
     defended = chosen_defence(configuration).keeps_ledger
     if defended:
         assume_exact_size(configuration, site.name, made.graph, ledger)
-        if configuration.names == "threshold":
+        if configuration.privacy.names == "threshold":
             staying = _assume_names(configuration, site.name, made.graph, ledger)
     defence = client_defence(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
@@ -174,7 +174,7 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
 def _worth(defence: ClientDefence) -> GuessWorth | None:
     """By all rounds that are planned; None for noise that anybody can repeat."""
     options = defence.options
-    if options.noise_seed is not None or not defence.accountant.sound:
+    if options.privacy.noise_seed is not None or not defence.accountant.sound:
         return None
     charges = defence.planned(options.rounds)
     epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)

@@ -120,7 +120,7 @@ def unexplained_counts(released: Release, known: Triples, triples: Triples) -> F
 
 
 def _from_uploads(run: Run, triples: Triples, known: Triples, _: Triples) -> Features:
-    victim, adversary = run.configuration.victim, run.configuration.adversary
+    victim, adversary = run.configuration.experiment.victim, run.configuration.experiment.adversary
     auxiliary = run_ids(known, shard_of(run, victim), run.entities, run.relations)
     return upload_features(recorded_view(run, "server", victim, adversary, auxiliary), triples)
 

@@ -44,7 +44,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
     if ledger is None:
         return _no_claim(configuration)
     clients = tuple(_client(ledger, name) for name in ledger.clients)
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
     proved = make_accountant(promise.accountant).sound
     limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
@@ -77,7 +77,7 @@ def _no_claim(configuration: Configuration) -> Claim:
         accountant="",
         unit="",
         neighbours="",
-        client=configuration.victim,
+        client=configuration.experiment.victim,
         clients=(),
         promised=None,
         epsilon=None,
@@ -159,7 +159,7 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
     found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
-    if configuration.noise_seed is not None:
+    if configuration.privacy.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
         found.append(f"The accountant {promise.accountant} repeats formulas that are not sound: no promise holds.")
@@ -197,7 +197,7 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
         return ()
     from fedkge.accounting.accountants import make_accountant, merged  # noqa: PLC0415 (heavy)
 
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
     before = [charge for once in ledger.once(name).values() for charge in once.charges]

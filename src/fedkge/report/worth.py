@@ -71,8 +71,8 @@ def _beside(path: Path, configuration: Configuration) -> list[UtilityRow]:
     if record is None:
         return []
     keys = ("data", "clients", "split", "overlap", "seed")
-    changed = [key for key in keys if getattr(other, key) != getattr(configuration, key)]
-    if changed == ["seed"] and other.clients == 1:
+    changed = [key for key in keys if other.option(key) != configuration.option(key)]
+    if changed == ["seed"] and other.data.clients == 1:
         changed = []
     note = f"not comparable: other {' and '.join(changed)}" if changed else ""
     return [_row(f"{_label(other)} ({path.name})", "beside", record, _triples(record), note)]

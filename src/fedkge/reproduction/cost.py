@@ -23,7 +23,7 @@ def estimated_seconds(work: Work) -> float:
     """Of training and attacking, on one core.
 
     >>> from fedkge.reproduction.plan import AttackOptions
-    >>> short, long = (Work(Configuration(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
+    >>> short, long = (Work(Configuration.of(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
     >>> estimated_seconds(short) < estimated_seconds(long)
     True
     """
@@ -33,7 +33,7 @@ def estimated_seconds(work: Work) -> float:
     training = options.rounds * one_round + (CALIBRATION if options.epsilon else 0.0)
     looks = max(1, len(work.budgets)) if chosen_defence(options).keeps_ledger else options.rounds / work.attacks.every
     plays = looks * work.attacks.every / work.attacks.cia_every if work.attacks.active else 0
-    forks = max(1, options.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
+    forks = max(1, options.experiment.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
     return training + (looks * ATTACK * size if work.attacks.passive else 0) + plays * forks * one_round
 
 
@@ -46,4 +46,4 @@ def _round(options: Configuration, size: float) -> float:
     inside = gradients.clip is not None and gradients.corruptions_inside  # a copy is trained on as without a defence
     per_triple = (1 + 2 * options.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
-    return steps * width * (min(options.batch_size, triples) * per_triple + noisy)
+    return steps * width * (min(options.training.batch_size, triples) * per_triple + noisy)

@@ -53,6 +53,7 @@ __all__ = [
     "check_same_data",
     "client_names",
     "provenance_of",
+    "scorer_of",
     "shape_of",
 ]
 
@@ -104,10 +105,8 @@ class Run:
         own = self.tensors[f"own/{client}"]
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
-        shape = shape_of(self.configuration)
-        scorer = make_scorer(self.configuration.model, shape)
         tables = Tables(entities, self.tensors[f"relations/{client}"])
-        return Embedding(scorer, tables, shape.margin, self.prior(client))
+        return Embedding(scorer_of(self.configuration), tables, self.configuration.model.margin, self.prior(client))
 
     def released(self, client: str) -> Release | None:
         """What the client's model holds of what its defence released once; None where it released nothing."""
@@ -138,7 +137,7 @@ class Run:
         `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
         somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
-        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
+        keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return {
             name: evaluate(
                 self.embedding(name),
@@ -158,7 +157,16 @@ class Run:
 
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
-    return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+    return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
+
+
+def scorer_of(configuration: Configuration) -> Scorer:
+    """The scorer that a configuration asks for.
+
+    >>> scorer_of(Configuration.of(model="complex")).name
+    'ComplEx'
+    """
+    return make_scorer(configuration.model.name, shape_of(configuration))
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
@@ -277,7 +285,10 @@ class RunDirectory:
         provenance = values.pop("provenance", {})
         if not isinstance(provenance, dict):
             raise ConfigurationError(f"{path}: expected a table [provenance], got {provenance!r:.60}")
-        return restore(values), provenance
+        try:
+            return Configuration.of(**flat_options(values)), provenance
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
         """One name per line; a backslash or a line break inside a name is escaped."""

@@ -100,17 +100,17 @@ class NoisyRounds:
     @cached_property
     def _validation(self) -> Graph:
         """The public triples that the noise may follow, read once."""
-        public = self._public_triples(self.defence.options.public_validation)
+        public = self._public_triples(self.defence.options.privacy.public_validation)
         return Graph("public", self._shard.entities, self._shard.relations, train=no_triples(), valid=public)
 
     def _public_negatives(self) -> PublicNegatives | None:
         options = self.defence.options
-        if options.private_negatives == "inside":
+        if options.privacy.private_negatives == "inside":
             return None
         sizes = len(self._shard.entities), len(self._shard.relations)
-        if not options.public_graph:
+        if not options.privacy.public_graph:
             return PublicNegatives(*sizes)
-        return PublicNegatives.of_graph(self._public_triples(options.public_graph), *sizes)
+        return PublicNegatives.of_graph(self._public_triples(options.privacy.public_graph), *sizes)
 
     def _public_triples(self, name: str) -> Triples:
         """The triples of a public graph whose names this client knows, in its numbers."""
