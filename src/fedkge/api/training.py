@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
-from fedkge.defences import check_defence, chosen_defence
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of

@@ -64,7 +64,7 @@ def _plans(epsilon: float, delta: float) -> dict[str, ClientCopy]:
 
 
 def _worth(plan: ClientCopy) -> GuessWorth | None:
-    return guess_worth(plan.planned(1), plan.options.epsilon or 0.0, plan.delta)
+    return guess_worth(plan.planned(1), plan.options.privacy.epsilon or 0.0, plan.delta)
 
 
 def _shares(plan: ClientCopy) -> str:

@@ -113,7 +113,7 @@ def audited(given: Mapping[str, Any]) -> Configuration:
     configuration = parse(values)
     if suited := chosen_defence(configuration).auditing.options:
         configuration = parse({**values, **suited, **normalised(given)})
-    if "record" in values and configuration.record != "none":
+    if "record" in values and configuration.experiment.record != "none":
         return configuration
     step = max(1, configuration.training.rounds // RECORDED)
     rounds = sorted(range(configuration.training.rounds, 0, -step))[-RECORDED:]

@@ -62,84 +62,16 @@ class Configuration:
     def updated(self, **options: Any) -> Self:
         """The same with other values for some flat options. Values are not checked: they come from code.
 
-    defence: str = Field(
-        "none",
-        description="none, recommended (by --epsilon), noisy-steps (by --noise), dpsgd, dp-flames, dp-flames-adaptive.",
-    )
-    epsilon: float | None = Field(
-        None, gt=0, description="Privacy budget of each client: calibrates the noise, and no client goes beyond it."
-    )
-    delta: float | None = Field(
-        None,
-        gt=0,
-        lt=1,
-        description="Delta of (epsilon, delta); without it the smaller of 1e-5 and 1/(10 n), n the public size.",
-    )
-    allow_large_delta: bool = Field(False, description="Accept a delta of 1/n or more, which may publish a triple.")
-    noise: float | None = Field(
-        None, gt=0, description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds."
-    )
-    clip: float = Field(1.2, gt=0, description="C1: longest gradient of one triple over all of its rows.")
-    row_clip: float | None = Field(None, gt=0, description="C2: longest entity row in the gradient of one triple.")
-    normalise: bool = Field(False, description="Stretch short gradients to C1 too: for models with tiny gradients.")
-    private_negatives: Literal["inside", "public"] = Field(
-        "inside", description="Corruptions inside the clipped gradient of each triple, or of public (head, relation)s."
-    )
-    public_graph: str = Field("", description="Graph whose (head, relation)s are public negatives; else uniform ones.")
-    selection: str = Field("dense", description="Rows that get gradient and noise: dense, adafest, fest, ptr, ...")
-    selection_share: float = Field(0.2, gt=0, lt=1, description="Share of the privacy cost that pays for selection.")
-    selection_threshold: float = Field(2.0, description="Adafest: release the rows whose noisy count reaches this.")
-    selection_rows: float = Field(0.5, gt=0, le=1, description="Fest: share of the rows that is chosen, once.")
-    test_failure: float = Field(1e-8, gt=0, lt=1, description="Ptr: chance per step that the test wrongly passes.")
-    noise_step: float = Field(
-        0.0, ge=0, description="SGD: learn more slowly where one step's noise would move a number by more than this."
-    )
-    noise_schedule: str = Field(
-        "constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
-    )
-    noise_decay: float = Field(0.95, gt=0, le=1, description="Factor by which the noise falls (eta).")
-    least_gain: float = Field(1e-3, ge=0, description="Schedule `validation`: MRR gain below which it falls (Delta).")
-    public_validation: str = Field("", description="Schedule `validation`: graph whose public triples are ranked.")
-    count_share: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="Share of epsilon that pays for noisy counts, whose popularity is added to scores; 0: none.",
-    )
-    copy_share: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="Share of epsilon that pays for a noisy copy of the graph, which is trained on instead; 0: none.",
-    )
-    sparse_share: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="A copy's count-share where a client has fewer than 1.8 triples per entity; 0: the same as others.",
-    )
-    count_types: int = Field(8, ge=1, description="Types of entities by which answers are counted apart.")
-    count_weight: float = Field(
-        1.0, gt=0, description="Weight of the counts' log-probability beside the score; of a copy, times what it finds."
-    )
-    public_triples: int = Field(
-        0,
-        ge=0,
-        description="Public number of triples per client; 0 releases each client's number once, with noise, and charges"
-        " it.",
-    )
-    names: Literal["from-triples", "listed", "threshold"] = Field(
-        "from-triples",
-        description="Entity names: those of the triples, a list that no triple decides, or those that enough mention.",
-    )
-    names_share: float = Field(
-        0.25, gt=0, lt=1, description="Names `threshold`: share of epsilon that pays for the release of names."
-    )
-    public_init: bool = Field(False, description="The vectors of --init are public; a defence refuses them otherwise.")
-    accountant: Literal["pld", "rdp"] = Field("pld", description="Accountant of the budget: pld (tight) or rdp.")
-    noise_seed: int | None = Field(
-        None, ge=0, description="Research seed of the noise: repeatable, and therefore NOT private."
-    )
+        >>> Configuration().updated(rounds=3, epsilon=8.0).privacy.epsilon
+        8.0
+        """
+        for name in options:
+            find_option(name)
+        sections = {
+            section: getattr(self, section).model_copy(update={option.key: options[option.name] for option in found})
+            for section, found in by_section(options).items()
+        }
+        return replace(self, **sections)
 
     def option(self, name: str) -> Any:
         """The value of one option by its flat name.

@@ -36,7 +36,7 @@ def chosen_defence(options: Configuration) -> Defence:
     >>> chosen_defence(Configuration()).keeps_ledger
     False
     """
-    return look_up(DEFENCES, options.defence, "defence")
+    return look_up(DEFENCES, options.privacy.defence, "defence")
 
 
 def promised_defence(promise: Promise) -> Defence:

@@ -63,8 +63,10 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard, ledger), "defence": options.defence, **noise_origin(options)}
-    return Promise(client, options.delta or USUAL_DELTA, options.epsilon, accountant_of(options), facts=facts)
+    facts = {"data": digest_of(client, shard, ledger), "defence": options.privacy.defence, **noise_origin(options)}
+    return Promise(
+        client, options.privacy.delta or USUAL_DELTA, options.privacy.epsilon, accountant_of(options), facts=facts
+    )
 
 
 def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:

@@ -64,7 +64,7 @@ class Budgeted(ABC):
     @property
     def accountant_name(self) -> str:
         """The name of the accountant."""
-        return self.options.accountant
+        return self.options.privacy.accountant
 
     @property
     def accountant(self) -> Accountant:
@@ -84,13 +84,15 @@ class Budgeted(ABC):
     @property
     def delta(self) -> float:
         """The user's, or what the public size allows."""
-        return chosen_delta(self.options.delta, self.triples, self.options.allow_large_delta)
+        return chosen_delta(self.options.privacy.delta, self.triples, self.options.privacy.allow_large_delta)
 
     @property
     def shared_epsilon(self) -> float:
         """The epsilon that shares are parts of: what names leave."""
         options = self.options
-        return (options.epsilon or 0.0) * (1 - options.names_share if options.names == "threshold" else 1)
+        return (options.privacy.epsilon or 0.0) * (
+            1 - options.privacy.names_share if options.privacy.names == "threshold" else 1
+        )
 
     def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:  # noqa: ARG002
         """The noise of a round, after these public validation MRRs."""
@@ -117,11 +119,11 @@ class Budgeted(ABC):
 
     def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
         """Whether the budget allows these charges after what was spent."""
-        epsilon, delta = self.options.epsilon, self.delta
+        epsilon, delta = self.options.privacy.epsilon, self.delta
         if epsilon is None or not charges:
             return True
         if self.adaptive:
-            return RenyiFilter(epsilon, delta, self.planned(self.options.rounds)).admits(spent, charges)
+            return RenyiFilter(epsilon, delta, self.planned(self.options.training.rounds)).admits(spent, charges)
         return self.accountant.epsilon(merged((*spent, *charges)), delta) <= epsilon
 
     def promise(self, client: str) -> Promise:
@@ -129,29 +131,31 @@ class Budgeted(ABC):
         options = self.options
         facts = {
             "data": self.public.data,
-            "defence": options.defence,
+            "defence": options.privacy.defence,
             "noise": self.noise,
-            "rounds": options.rounds,
+            "rounds": options.training.rounds,
             "triples": self.triples,
             **self.facts(),
-            "names": options.names,
+            "names": options.privacy.names,
             **noise_origin(options),
-            "start": f"public vectors of {options.init}" if options.init else "random",
+            "start": f"public vectors of {options.training.init}" if options.training.init else "random",
             FILTERED: self.adaptive,
-            **({VALIDATED: options.evaluate_every} if self.adaptive else {}),
+            **({VALIDATED: options.training.evaluate_every} if self.adaptive else {}),
         }
-        largest = self.charges(self.least_noise(options.rounds), first=True)
-        return Promise(client, self.delta, options.epsilon, self.accountant_name, largest_round=largest, facts=facts)
+        largest = self.charges(self.least_noise(options.training.rounds), first=True)
+        return Promise(
+            client, self.delta, options.privacy.epsilon, self.accountant_name, largest_round=largest, facts=facts
+        )
 
     def source(self, client: int, round_number: int) -> NoiseSource:
         """Fresh secret noise for a round, or the research seed's."""
-        seed = self.options.noise_seed
+        seed = self.options.privacy.noise_seed
         return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
 
 
 def noise_origin(options: Configuration) -> dict[str, str]:
     """Where the noise comes from, as a fact of a promise."""
-    source = "operating system" if options.noise_seed is None else f"seed {options.noise_seed}"
+    source = "operating system" if options.privacy.noise_seed is None else f"seed {options.privacy.noise_seed}"
     return {"noise source": source}
 
 
@@ -159,20 +163,32 @@ def refuse(options: Configuration, problems: Iterable[tuple[object, str]]) -> No
     """Raise the first of these problems that there is."""
     for wrong, reason in problems:
         if wrong:
-            raise PrivacyError(f"defence {options.defence}: {reason}")
+            raise PrivacyError(f"defence {options.privacy.defence}: {reason}")
 
 
 def common_problems(options: Configuration) -> Iterable[tuple[object, str]]:
     """What no promise of any defence survives."""
-    chosen_delta(options.delta, options.public_triples, options.allow_large_delta)
-    yield options.patience, "patience stops by private validation triples: set patience to 0"
-    yield options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"
+    chosen_delta(options.privacy.delta, options.privacy.public_triples, options.privacy.allow_large_delta)
+    yield options.training.patience, "patience stops by private validation triples: set patience to 0"
     yield (
-        options.init and not options.public_init,
+        options.training.filter_negatives,
+        "filtered negatives tell which triples are private: set filter-negatives to false",
+    )
+    yield (
+        options.training.init and not options.privacy.public_init,
         "start vectors that were trained on private triples would carry them past the noise: leave --init out, or "
         "say --public-init if everybody may know the vectors",
     )
-    if options.names == "threshold":
-        yield options.epsilon is None, "names by a threshold are paid with a share of the budget: name --epsilon"
-        yield options.strategy == "pooled", "a pooled graph is nobody's to release names of: choose another strategy"
-        yield options.canaries, "canaries take their names from triples: set names to from-triples, or canaries to 0"
+    if options.privacy.names == "threshold":
+        yield (
+            options.privacy.epsilon is None,
+            "names by a threshold are paid with a share of the budget: name --epsilon",
+        )
+        yield (
+            options.federation.strategy == "pooled",
+            "a pooled graph is nobody's to release names of: choose another strategy",
+        )
+        yield (
+            options.experiment.canaries,
+            "canaries take their names from triples: set names to from-triples, or canaries to 0",
+        )

@@ -40,14 +40,14 @@ def planned_defence(
     known = ledger.promises.get(client)
     data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
     public = PublicNumbers(size, entities, data, _advance(ledger, client))
-    noise = options.noise or calibrated(options, public)
+    noise = options.privacy.noise or calibrated(options, public)
     defence = chosen.plan(options, public, noise)
     first = defence.first_round()
     if not defence.affordable(public.advance, first):
         cost = defence.accountant.epsilon(merged((*public.advance, *first)), defence.delta)
         raise PrivacyError(
-            f"{client}: one round of {options.steps_per_round(size)} steps with noise {noise:g} costs epsilon "
-            f"{cost:.3g}, the budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to "
+            f"{client}: one round of {options.training.steps_per_round(size)} steps with noise {noise:g} costs epsilon "
+            f"{cost:.3g}, the budget is {options.privacy.epsilon:g}: raise --noise, or leave it out and it is calibrated to "
             "the budget"
         )
     return defence
@@ -56,8 +56,11 @@ def planned_defence(
 def _as_promised(options: Configuration, client: str, entities: int, ledger: Ledger) -> ClientDefence:
     """A run may be prolonged; what was calibrated may not follow."""
     made = ledger.promises[client]
-    fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
-    options = options.model_copy(update={**fixed, "delta": made.delta, "allow_large_delta": True})
+    fixed = {
+        "rounds": made.facts["rounds"],
+        "evaluate_every": made.facts.get(VALIDATED, options.training.evaluate_every),
+    }
+    options = options.updated(**fixed, delta=made.delta, allow_large_delta=True)
     public = PublicNumbers(
         int(made.facts["triples"]), entities, str(made.facts.get("data", "")), _advance(ledger, client)
     )
@@ -71,13 +74,13 @@ def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
 def calibrated(options: Configuration, public: PublicNumbers) -> float:
     """The least noise that keeps the budget, of which some is paid already."""
     chosen = chosen_defence(options)
-    if options.epsilon is None:
+    if options.privacy.epsilon is None:
         raise chosen.without_budget(options)
     any_noise = chosen.plan(options, public, 1.0)
     accountant = make_accountant("rdp") if any_noise.adaptive else any_noise.accountant
     return calibrate(
-        lambda noise: chosen.plan(options, public, noise).planned(options.rounds),
-        options.epsilon,
+        lambda noise: chosen.plan(options, public, noise).planned(options.training.rounds),
+        options.privacy.epsilon,
         any_noise.delta,
         accountant,
     )

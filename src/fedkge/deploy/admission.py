@@ -13,7 +13,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import why_not_private
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
 from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.defences.planning import client_defence, planned_defence
@@ -131,10 +131,10 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    raw = raw_graph(settings)
+    read = raw_graph(settings)
     defended = chosen_defence(configuration).keeps_ledger
-    raw = ordered(raw) if defended else raw
-    canonical, key = canonical_site(settings), read_key(settings.key)
+    raw = ordered(read) if defended else read
+    canonical, key = canonical_site(settings, read), read_key(settings.key)
     ledger = _begun(configuration, raw, settings, directory) if defended else None
     if ledger is not None:
         check_remembered(ledger, invite)  # before anything is released, or released again

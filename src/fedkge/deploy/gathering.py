@@ -20,7 +20,7 @@ from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.defences.release import Arrays
-from fedkge.deploy.admission import raw_graph, released_site
+from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings

@@ -13,7 +13,7 @@ from typing import Any
 
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
-from fedkge.configuration import Configuration, kebab, parse
+from fedkge.configuration import OPTIONS, Configuration, Who, decided_by, kebab, parse
 from fedkge.defences import chosen_defence
 from fedkge.defences.defence import ClientDefence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
@@ -86,7 +86,7 @@ site.toml)
     own |= {"names": site.names_are}
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
-    check(configuration)
+    check_training(configuration)
     defence = chosen_defence(configuration)
     if site.limits.least_noise and defence.keeps_ledger and not defence.has_noise_multiplier:
         raise ConfigurationError(

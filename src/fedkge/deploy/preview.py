@@ -176,6 +176,6 @@ def _worth(defence: ClientDefence) -> GuessWorth | None:
     options = defence.options
     if options.privacy.noise_seed is not None or not defence.accountant.sound:
         return None
-    charges = defence.planned(options.rounds)
-    epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)
+    charges = defence.planned(options.training.rounds)
+    epsilon = options.privacy.epsilon or defence.accountant.epsilon(charges, defence.delta)
     return guess_worth(charges, epsilon, defence.delta, adaptive=defence.adaptive)

@@ -180,7 +180,9 @@ def reach(
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
     if COPY in attacks and COPY not in chosen_defence(configuration).auditing.scores:
-        raise ConfigurationError(f"attack {COPY!r} reads a noisy copy, got the defence {configuration.defence!r}")
+        raise ConfigurationError(
+            f"attack {COPY!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
+        )
     return tuple(dict.fromkeys(attacks)) or fitting(configuration)
 
 

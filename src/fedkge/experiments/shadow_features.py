@@ -126,7 +126,7 @@ def _from_uploads(run: Run, triples: Triples, known: Triples, _: Triples) -> Fea
 
 
 def _from_model(run: Run, _: Triples, known: Triples, candidates: Triples) -> Features:
-    victim = run.configuration.victim
+    victim = run.configuration.experiment.victim
     return model_features(run.embedding(victim), run.released(victim), known, candidates)
 
 

@@ -191,7 +191,7 @@ def _first_relations(run: Run) -> Table | None:
 
 def _descent(options: Configuration, round_number: int) -> float | None:
     """By what a round multiplies the summed gradients, where it is plain: for SGD under a defence."""
-    plain = options.optimiser == "sgd" and options.public_triples and options.local_steps
+    plain = options.training.optimiser == "sgd" and options.privacy.public_triples and options.training.local_steps
     if not (plain and chosen_defence(options).gradients(options).poisson):
         return None
     sampled = min(1.0, options.training.batch_size / options.privacy.public_triples) / options.training.batch_size

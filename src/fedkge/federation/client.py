@@ -108,7 +108,7 @@ class Client:
         scorer = make_scorer(options.model.name, shape)
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
-        self.embedding = Embedding(scorer, tables, options.margin)
+        self.embedding = Embedding(scorer, tables, options.model.margin)
         self._trainer, self._rounds = self._new_trainer()
         kept = self._file.load()
         if kept:

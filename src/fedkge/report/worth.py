@@ -81,11 +81,13 @@ def _beside(path: Path, configuration: Configuration) -> list[UtilityRow]:
 def _label(configuration: Configuration) -> str:
     """The run in a few words: strategy, and defence with its budget."""
     names = {"isolated": "no federation", "pooled": "all data in one place"}
-    way = names.get(configuration.strategy, configuration.strategy)
+    way = names.get(configuration.federation.strategy, configuration.federation.strategy)
     if not is_defended(configuration):
-        return f"{configuration.model}, {way}" + ("" if configuration.strategy == "isolated" else ", no defence")
-    budget = "" if configuration.epsilon is None else f" at epsilon {configuration.epsilon:g}"
-    return f"{configuration.model}, {way}, {configuration.defence}{budget}"
+        return f"{configuration.model.name}, {way}" + (
+            "" if configuration.federation.strategy == "isolated" else ", no defence"
+        )
+    budget = "" if configuration.privacy.epsilon is None else f" at epsilon {configuration.privacy.epsilon:g}"
+    return f"{configuration.model.name}, {way}, {configuration.privacy.defence}{budget}"
 
 
 def _sentence(run: UtilityRow, control: UtilityRow | None) -> str:

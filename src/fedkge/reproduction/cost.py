@@ -30,8 +30,12 @@ def estimated_seconds(work: Work) -> float:
     options = work.configuration
     size = min(1.0, work.entities / ENTITIES) if work.entities else 1.0
     one_round = _round(options, size)
-    training = options.rounds * one_round + (CALIBRATION if options.epsilon else 0.0)
-    looks = max(1, len(work.budgets)) if chosen_defence(options).keeps_ledger else options.rounds / work.attacks.every
+    training = options.training.rounds * one_round + (CALIBRATION if options.privacy.epsilon else 0.0)
+    looks = (
+        max(1, len(work.budgets))
+        if chosen_defence(options).keeps_ledger
+        else options.training.rounds / work.attacks.every
+    )
     plays = looks * work.attacks.every / work.attacks.cia_every if work.attacks.active else 0
     forks = max(1, options.experiment.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
     return training + (looks * ATTACK * size if work.attacks.passive else 0) + plays * forks * one_round
@@ -40,10 +44,10 @@ def estimated_seconds(work: Work) -> float:
 def _round(options: Configuration, size: float) -> float:
     """Seconds of one round of all clients."""
     triples = TRIPLES * size
-    steps = options.clients * options.steps_per_round(int(triples))
-    width = WIDTH.get(options.model, 1.0) * options.dimension / 128
+    steps = options.data.clients * options.training.steps_per_round(int(triples))
+    width = WIDTH.get(options.model.name, 1.0) * options.model.dimension / 128
     gradients = chosen_defence(options).gradients(options)
     inside = gradients.clip is not None and gradients.corruptions_inside  # a copy is trained on as without a defence
-    per_triple = (1 + 2 * options.negatives) * CORRUPTION if inside else TRIPLE
+    per_triple = (1 + 2 * options.training.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
     return steps * width * (min(options.training.batch_size, triples) * per_triple + noisy)

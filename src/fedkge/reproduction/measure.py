@@ -102,7 +102,7 @@ def _with_public_sizes(configuration: Configuration, shards: Shards) -> Configur
     """With the largest client's size as the public one: the graphs are public benchmarks, so no size is paid for, and
     the rounds at which budgets are crossed are known before the run.
     """
-    if not chosen_defence(configuration).keeps_ledger or configuration.public_triples:
+    if not chosen_defence(configuration).keeps_ledger or configuration.privacy.public_triples:
         return configuration
     return configuration.updated(public_triples=max(len(graph.train) for graph in shards.graphs))
 

@@ -28,7 +28,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.plain_files import read_text
-from fedkge.configuration import Configuration, read_table, restore
+from fedkge.configuration import Configuration, flat_options, read_table
 from fedkge.defences import chosen_defence
 from fedkge.defences.release import Release
 from fedkge.evaluation import Evaluation, evaluate
@@ -37,6 +37,7 @@ from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
 from fedkge.models.embedding import Prior
+from fedkge.models.scorer import Scorer
 from fedkge.store.data_key import FILE_NAME as DATA_KEY
 from fedkge.store.data_key import DataKey, create_key, key_name, read_key
 from fedkge.store.durable_files import Tensors, load_tensors, make_folder, save_tensors, write_atomically
@@ -117,7 +118,7 @@ class Run:
     def prior(self, client: str) -> Prior | None:
         """What the client's release adds to its scores; None where it released nothing once."""
         released = self.released(client)
-        return released.prior(self.configuration.count_weight) if released else None
+        return released.prior(self.configuration.privacy.count_weight) if released else None
 
     def evaluate(
         self,

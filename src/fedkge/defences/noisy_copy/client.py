@@ -27,9 +27,9 @@ class ClientCopy(Budgeted):
         share may be another where triples are few, by public numbers alone.
         """
         options = self.options
-        shares = options.count_share, options.copy_share
-        if options.sparse_share and self.triples < FEW_TRIPLES * self.public.entities:
-            shares = options.sparse_share, 1 - options.sparse_share
+        shares = options.privacy.count_share, options.privacy.copy_share
+        if options.privacy.sparse_share and self.triples < FEW_TRIPLES * self.public.entities:
+            shares = options.privacy.sparse_share, 1 - options.privacy.sparse_share
         counts, answers = (share * self.shared_epsilon / self.noise for share in shares)
         return CopyPlan(2 / counts, answers)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.configuration.presets import OF_STEPS
 from fedkge.defences.budgeted import common_problems, refuse
 from fedkge.defences.defence import Auditing, Description, Gradients, PublicNumbers
@@ -44,19 +44,19 @@ class NoisyCopyDefence:
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make a promise untrue, before anything is read or written."""
-        if options.epsilon is None:
+        if options.privacy.epsilon is None:
             raise self.without_budget(options)
         refuse(options, common_problems(options))
         refuse(options, _problems(options))
 
     def without_budget(self, options: Configuration) -> ConfigurationError:
         """A copy needs a budget: there is no step that noise could be given for."""
-        noise = "" if options.noise is None else f"; noise is for {STEPS}"
-        return ConfigurationError(f"the defence {options.defence!r} needs a budget: --epsilon 8{noise}")
+        noise = "" if options.privacy.noise is None else f"; noise is for {STEPS}"
+        return ConfigurationError(f"the defence {options.privacy.defence!r} needs a budget: --epsilon 8{noise}")
 
     def accountant_name(self, options: Configuration) -> str:
         """Who counts."""
-        return options.accountant
+        return options.privacy.accountant
 
     def plan(self, options: Configuration, public: PublicNumbers, noise: float) -> ClientCopy:
         """One client's copy."""
@@ -75,10 +75,10 @@ class NoisyCopyDefence:
 
     def describe(self, options: Configuration) -> Description:
         """The copy in words."""
-        ordinary = options.canary_source in ("likely", "real")
+        ordinary = options.experiment.canary_source in ("likely", "real")
         return Description(
-            f"{options.defence}: counts with geometric noise and randomised responses, once; nothing after that",
-            cautions=(SEEN, *([RANDOM_CANARIES] if options.canaries and not ordinary else [])),
+            f"{options.privacy.defence}: counts with geometric noise and randomised responses, once; nothing after that",
+            cautions=(SEEN, *([RANDOM_CANARIES] if options.experiment.canaries and not ordinary else [])),
             canaries=() if ordinary else (NOT_ASKED,),
             hidden_facts=frozenset({"noise"}),
         )
@@ -86,11 +86,23 @@ class NoisyCopyDefence:
 
 def _problems(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
-    yield not options.copy_share, f"the defence {options.defence} is a copy: set copy-share, or choose {STEPS}"
+    yield (
+        not options.privacy.copy_share,
+        f"the defence {options.privacy.defence} is a copy: set copy-share, or choose {STEPS}",
+    )
     for name in OF_STEPS:
-        given = getattr(options, name) != Configuration.model_fields[name].default
+        given = options.option(name) != OPTIONS[name].info.default
         yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or choose {STEPS}"
-    yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
-    yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
-    yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
-    yield options.strategy == "pooled", f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}"
+    yield not options.privacy.count_share, "a copy needs counts to know what to ask: set count-share above 0"
+    yield (
+        abs(options.privacy.count_share + options.privacy.copy_share - 1) > 1e-9,
+        "count-share and copy-share must add up to 1",
+    )
+    yield (
+        options.privacy.epsilon and options.privacy.epsilon > MOST_EPSILON,
+        f"an epsilon above {MOST_EPSILON:g} hides nothing",
+    )
+    yield (
+        options.federation.strategy == "pooled",
+        f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}",
+    )

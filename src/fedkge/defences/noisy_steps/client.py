@@ -29,22 +29,22 @@ PROFILE_PART = 5 / 6
 
 def selection_of(options: Configuration) -> type[Selection]:
     """The selection that these options name."""
-    return look_up(SELECTIONS, options.selection, "selection")
+    return look_up(SELECTIONS, options.privacy.selection, "selection")
 
 
 def schedule_of(options: Configuration) -> type[Schedule]:
     """The noise schedule that these options name."""
-    return look_up(SCHEDULES, options.noise_schedule, "noise schedule")
+    return look_up(SCHEDULES, options.privacy.noise_schedule, "noise schedule")
 
 
 def clip_of(options: Configuration) -> Clip:
     """How the gradient of one triple is clipped."""
-    return Clip(options.clip, options.row_clip, options.normalise)
+    return Clip(options.privacy.clip, options.privacy.row_clip, options.privacy.normalise)
 
 
 def accountant_of(options: Configuration) -> str:
     """The paper's own formulas for what it prints, else the accountant of the options."""
-    return options.accountant if selection_of(options).is_private else "published"
+    return options.privacy.accountant if selection_of(options).is_private else "published"
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,15 @@ class ClientSteps(Budgeted):
     @property
     def steps(self) -> int:
         """Steps per round, by public numbers only."""
-        return self.options.steps_per_round(self.triples)
+        return self.options.training.steps_per_round(self.triples)
 
     @property
     def schedule(self) -> Schedule:
         """The noise of each round."""
         options = self.options
-        settings = ScheduleSettings(self.noise, options.noise_decay, options.least_gain, options.evaluate_every)
+        settings = ScheduleSettings(
+            self.noise, options.privacy.noise_decay, options.privacy.least_gain, options.training.evaluate_every
+        )
         return schedule_of(options).build(settings)
 
     @property
@@ -75,7 +77,7 @@ class ClientSteps(Budgeted):
 
     def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:
         """The noise of a round, after these public validation MRRs; rounds beyond the plan get that of its last."""
-        return self.schedule.multiplier(min(round_number, self.options.rounds), history)
+        return self.schedule.multiplier(min(round_number, self.options.training.rounds), history)
 
     def least_noise(self, round_number: int) -> float:
         """The least noise that a round may have: that of the schedule, or one decay per validation so far."""
@@ -83,7 +85,7 @@ class ClientSteps(Budgeted):
 
     def least_multiplier(self) -> float:
         """The least noise multiplier of any planned round."""
-        return min(self.least_noise(number) for number in range(1, self.options.rounds + 1))
+        return min(self.least_noise(number) for number in range(1, self.options.training.rounds + 1))
 
     @property
     def selection(self) -> type[Selection]:
@@ -97,12 +99,12 @@ class ClientSteps(Budgeted):
             noise=noise,
             first_noise=self.noise,
             clip=clip_of(options),
-            batch=options.batch_size,
+            batch=options.training.batch_size,
             entities=self.public.entities,
-            share=options.selection_share,
-            threshold=options.selection_threshold,
-            kept=options.selection_rows,
-            failure=options.test_failure,
+            share=options.privacy.selection_share,
+            threshold=options.privacy.selection_threshold,
+            kept=options.privacy.selection_rows,
+            failure=options.privacy.test_failure,
         )
 
     def plan(self, noise: float, rows: Rows | None = None) -> StepPlan:
@@ -118,9 +120,9 @@ class ClientSteps(Budgeted):
     def rate(self, rate: float, plan: StepPlan) -> float:
         """The learning rate: the given one, or less where the noise of a step would move numbers by too much."""
         options = self.options
-        if not options.noise_step or options.optimiser != "sgd":
+        if not options.privacy.noise_step or options.training.optimiser != "sgd":
             return rate
-        return min(rate, options.noise_step * plan.batch / plan.deviation)
+        return min(rate, options.privacy.noise_step * plan.batch / plan.deviation)
 
     @property
     def counts(self) -> CountPlan | None:
@@ -130,10 +132,14 @@ class ClientSteps(Budgeted):
         pooled baseline does not count: a count of all graphs is no part of one client's model.
         """
         options = self.options
-        if not options.count_share or options.epsilon is None or options.strategy == "pooled":
+        if (
+            not options.privacy.count_share
+            or options.privacy.epsilon is None
+            or options.federation.strategy == "pooled"
+        ):
             return None
-        paid = options.count_share * self.shared_epsilon
-        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
+        paid = options.privacy.count_share * self.shared_epsilon
+        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.privacy.count_types)
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
         """What a round with this noise costs; the first one also pays for rows and counts that are drawn once."""
@@ -151,19 +157,19 @@ class ClientSteps(Budgeted):
         options = self.options
         return {
             "steps per round": self.steps,
-            "batch": options.batch_size,
-            "clip": options.clip,
-            "row clip": options.row_clip,
-            "selection": options.selection,
-            "negatives": options.private_negatives,
-            "schedule": options.noise_schedule,
+            "batch": options.training.batch_size,
+            "clip": options.privacy.clip,
+            "row clip": options.privacy.row_clip,
+            "selection": options.privacy.selection,
+            "negatives": options.privacy.private_negatives,
+            "schedule": options.privacy.noise_schedule,
             **({"counts": asdict(self.counts)} if self.counts else {}),
         }
 
     @property
     def in_words(self) -> str:
         """Its noise in a few words."""
-        return f"noise {self.noise:.4g}, clip {self.options.clip:g}"
+        return f"noise {self.noise:.4g}, clip {self.options.privacy.clip:g}"
 
     def rounds(self, trainer: Trainer, shard: Graph) -> NoisyRounds:
         """The rounds on this client's triples."""

@@ -27,7 +27,7 @@ class NoisySteps:
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make a promise untrue, before anything is read or written."""
-        if options.epsilon is None and options.noise is None:
+        if options.privacy.epsilon is None and options.privacy.noise is None:
             raise self.without_budget(options)
         selection_of(options)
         refuse(options, common_problems(options))
@@ -35,7 +35,9 @@ class NoisySteps:
 
     def without_budget(self, options: Configuration) -> ConfigurationError:
         """The noise is given, or calibrated to a budget."""
-        return ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+        return ConfigurationError(
+            f"the defence {options.privacy.defence!r} needs a budget or noise: --epsilon 8 or --noise 1"
+        )
 
     def accountant_name(self, options: Configuration) -> str:
         """Who counts."""
@@ -47,7 +49,7 @@ class NoisySteps:
 
     def check_public(self, options: Configuration, entities: int) -> None:
         """Refuse a number of entities that the selection does not suit."""
-        plan = ClientSteps(options, PublicNumbers(options.batch_size, entities), 1.0)
+        plan = ClientSteps(options, PublicNumbers(options.training.batch_size, entities), 1.0)
         plan.selection.check(plan.selection_settings(1.0))
 
     def read_release(self, arrays: Arrays) -> ReleasedCounts:
@@ -56,19 +58,19 @@ class NoisySteps:
 
     def gradients(self, options: Configuration) -> Gradients:
         """Clipped gradients of Poisson samples."""
-        return Gradients(clip_of(options), options.private_negatives == "inside", poisson=True)
+        return Gradients(clip_of(options), options.privacy.private_negatives == "inside", poisson=True)
 
     def describe(self, options: Configuration) -> Description:
         """The steps in words."""
         selection = selection_of(options)
-        chosen = selection.rows_in_words or f"rows chosen by {options.selection}"
-        clip = f"gradients of single triples clipped to {options.clip:g}"
-        counts = "counts with geometric noise, once; then " if options.count_share else ""
+        chosen = selection.rows_in_words or f"rows chosen by {options.privacy.selection}"
+        clip = f"gradients of single triples clipped to {options.privacy.clip:g}"
+        counts = "counts with geometric noise, once; then " if options.privacy.count_share else ""
         return Description(
-            f"{options.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}",
+            f"{options.privacy.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}",
             not_private=""
             if selection.is_private
-            else f"selection {options.selection} is the paper's, as printed: relations take raw gradients and its "
+            else f"selection {options.privacy.selection} is the paper's, as printed: relations take raw gradients and its "
             "epsilon is not sound",
         )
 
@@ -77,26 +79,29 @@ def _problems(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with noisy steps, and why."""
     selection, schedule = selection_of(options), schedule_of(options)
     yield (
-        options.data in (options.public_graph, options.public_validation),
-        f"{options.data} is the private data, so it cannot be the public graph too",
+        options.data.source in (options.privacy.public_graph, options.privacy.public_validation),
+        f"{options.data.source} is the private data, so it cannot be the public graph too",
     )
-    yield options.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"
-    yield options.copy_share, "noisy steps copy nothing: leave copy-share out, or choose --defence recommended"
-    yield options.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
+    yield options.training.regularisation, "regularisation of positive triples is not clipped: set regularisation to 0"
+    yield options.privacy.copy_share, "noisy steps copy nothing: leave copy-share out, or choose --defence recommended"
+    yield options.privacy.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
     if not selection.is_private:
-        yield options.names == "threshold", "the paper's formulas do not know names: set names to from-triples"
-        yield options.count_share, "the paper's formulas do not know counts: set count-share to 0"
-        yield schedule.adaptive, f"noise by validation needs a sound selection: {options.selection} has no Renyi curve"
+        yield options.privacy.names == "threshold", "the paper's formulas do not know names: set names to from-triples"
+        yield options.privacy.count_share, "the paper's formulas do not know counts: set count-share to 0"
+        yield (
+            schedule.adaptive,
+            f"noise by validation needs a sound selection: {options.privacy.selection} has no Renyi curve",
+        )
     yield (
-        options.private_negatives == "inside" and not selection.releases_all,
-        f"negatives inside the gradient touch rows that {options.selection} would not noise: "
+        options.privacy.private_negatives == "inside" and not selection.releases_all,
+        f"negatives inside the gradient touch rows that {options.privacy.selection} would not noise: "
         "set private-negatives to public, or selection to dense",
     )
     yield (
-        schedule.adaptive and not (options.public_validation and options.epsilon),
+        schedule.adaptive and not (options.privacy.public_validation and options.privacy.epsilon),
         "noise by validation needs --public-validation GRAPH (public triples) and --epsilon",
     )
     yield (
-        options.count_share and options.epsilon is None,
+        options.privacy.count_share and options.privacy.epsilon is None,
         "counts are paid with a share of the budget: name --epsilon, or set count-share to 0",
     )

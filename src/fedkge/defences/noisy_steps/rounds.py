@@ -92,7 +92,7 @@ class NoisyRounds:
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:
         """The public validation MRRs after this round, where the noise depends on them."""
         options = self.defence.options
-        if not self.defence.adaptive or served % max(1, options.evaluate_every):
+        if not self.defence.adaptive or served % max(1, options.training.evaluate_every):
             return before
         metrics = evaluate(self._trainer.embedding, self._validation, "valid", controls=False).metrics()
         return (*before, metrics["both.realistic.mrr"])

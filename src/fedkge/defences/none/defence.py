@@ -82,12 +82,12 @@ class UndefendedClient:
     @property
     def delta(self) -> float:
         """What a promise would have."""
-        return chosen_delta(self.options.delta, self.triples, self.options.allow_large_delta)
+        return chosen_delta(self.options.privacy.delta, self.triples, self.options.privacy.allow_large_delta)
 
     @property
     def accountant(self) -> Accountant:
         """Who would count."""
-        return make_accountant(self.options.accountant)
+        return make_accountant(self.options.privacy.accountant)
 
     def rounds(self, trainer: Trainer, shard: Graph) -> Rounds:
         """Rounds without noise."""
@@ -130,20 +130,20 @@ class Undefended:
 
     def check(self, options: Configuration) -> None:
         """Refuse options that only a budget could keep."""
-        if options.epsilon is not None or options.noise is not None:
+        if options.privacy.epsilon is not None or options.privacy.noise is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
-        if options.copy_share or options.count_share or options.sparse_share:
+        if options.privacy.copy_share or options.privacy.count_share or options.privacy.sparse_share:
             raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
-        if options.names == "threshold":
+        if options.privacy.names == "threshold":
             raise PrivacyError("names by a threshold are paid from a budget, and there is none: name --epsilon")
 
     def without_budget(self, options: Configuration) -> ConfigurationError:
         """No noise follows from anything."""
-        return ConfigurationError(f"the defence {options.defence!r} has no noise")
+        return ConfigurationError(f"the defence {options.privacy.defence!r} has no noise")
 
     def accountant_name(self, options: Configuration) -> str:
         """Who would count."""
-        return options.accountant
+        return options.privacy.accountant
 
     def plan(self, options: Configuration, public: PublicNumbers, noise: float) -> UndefendedClient:  # noqa: ARG002
         """A client that promises nothing."""
