@@ -105,9 +105,9 @@ def clients_of(layout: Layout, folder: Path) -> dict[str, Client]:
     for name, path in layout.sites.items():
         site, ledger = read_site(path), Ledger.in_memory()
         options = accept(proposal(configuration), site)
-        graph = site_graph(canonical_site(site), keyed(read_key(site.key), site.federation)).graph
+        graph = site_graph(canonical_site(site, raw_graph(site)), keyed(read_key(site.key), site.federation)).graph
         defence = client_defence(options, name, graph, ledger, site.number)
-        plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
+        plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan, folder)
     return clients
 

@@ -54,10 +54,10 @@ def test_counts_get_nearly_all_of_a_small_budget_and_a_quarter_of_a_large_one(ep
 @pytest.mark.parametrize(("epsilon", "share"), [(4.0, 0), (5.0, 0.95), (8.0, 0.95), (9.0, 0), (16.0, 0)])
 def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilon, share):
     options = parse({"epsilon": epsilon})
-    assert options.sparse_share == share
+    assert options.privacy.sparse_share == share
     few, many = (ClientCopy(options, PublicNumbers(triples, entities=1000), noise=1.0).copy for triples in (1799, 1800))
-    assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.count_share)))
-    assert many.profile_scale == pytest.approx(2 / (epsilon * options.count_share))
+    assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.privacy.count_share)))
+    assert many.profile_scale == pytest.approx(2 / (epsilon * options.privacy.count_share))
     assert [plan.epsilon + 2 / plan.profile_scale for plan in (few, many)] == pytest.approx([epsilon, epsilon])
 
 
@@ -74,8 +74,8 @@ def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilo
 def test_shares_that_are_given_hold_however_few_triples_there_are(given):
     options = parse({"epsilon": "8", **given})
     check_defence(options)
-    assert options.count_share + options.copy_share == pytest.approx(1)
-    assert ClientCopy(options, PublicNumbers(1, 1000), 1.0).copy.profile_scale == 2 / (8 * options.count_share)
+    assert options.privacy.count_share + options.privacy.copy_share == pytest.approx(1)
+    assert ClientCopy(options, PublicNumbers(1, 1000), 1.0).copy.profile_scale == 2 / (8 * options.privacy.count_share)
 
 
 @pytest.mark.parametrize("share", ["copy-share", "count-share", "sparse-share"])

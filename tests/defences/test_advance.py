@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
@@ -189,11 +190,11 @@ def test_noise_is_calibrated_to_what_the_size_leaves(shards):
         configuration = defended(**{**SECRET, **options})
         ledger = Ledger.in_memory()
         defence = client_defence(configuration, "client-0", shards[0], ledger)
-        planned = defence.planned(configuration.rounds)
-        assert Charge(size_event(configuration.epsilon)) in planned
-        budget = configuration.epsilon
+        planned = defence.planned(configuration.training.rounds)
+        assert Charge(size_event(configuration.privacy.epsilon)) in planned
+        budget = configuration.privacy.epsilon
         assert 0.99 * budget < defence.accountant.epsilon(planned, 1e-5) <= budget
-        public = configuration.model_copy(update={"public_triples": defence.triples})
+        public = configuration.updated(public_triples=defence.triples)
         free = client_defence(public, "other", shards[0], ledger)
         assert free.noise < defence.noise
         assert SIZE not in ledger.once("other")
@@ -214,10 +215,9 @@ def test_graphs_of_different_size_with_the_same_noisy_one_promise_the_same(shard
     for options in ({}, {"defence": "recommended", "noise": None, "epsilon": 8.0}):
         for shard, drawn in ((whole, 4), (less, 5)):
             monkeypatch.setattr("fedkge.mechanisms.size.two_sided", lambda *_, drawn=drawn: np.array([drawn]))
-            promise = client_defence(defended(**{**SECRET, **options}), "client-0", shard, Ledger.in_memory()).promise(
-                "c"
-            )
-            facts.append(replace(promise, facts={**promise.facts, "data": ""}))
+            configuration = defended(**{**SECRET, **options})
+            promise = client_defence(configuration, "client-0", shard, Ledger.in_memory()).promise("c")
+            facts.append(replace(promise, facts=structs.replace(promise.facts, data="")))
     assert facts[0] == facts[1] != facts[2] == facts[3]
 
 
@@ -257,7 +257,5 @@ def test_a_preview_draws_nothing_and_writes_nothing(shards, tmp_path, monkeypatc
 def test_an_old_run_keeps_the_size_of_its_promise(shards):
     ledger = Ledger.in_memory()
     made = client_defence(defended(public_triples=123), "client-0", shards[0], ledger)
-    plan = ClientPlan(
-        defended(), 5, 0, ("entities",), defence=client_defence(defended(), "client-0", shards[0], ledger)
-    )
+    plan = ClientPlan(defended(), 5, 0, ("entities",), ledger=ledger)
     assert Client("client-0", shards[0], plan).triples == made.triples == 123

@@ -66,10 +66,10 @@ def test_size_and_names_are_paid_before_the_promise_and_within_the_budget():
     assert [type(charge.event) for charge in ledger.charges("client-0")] == [Size, Names]
     assert list(ledger.once("client-0")) == [SIZE, NAMES]
     defence = client_defence(options, "client-0", kept, ledger)
-    planned = defence.planned(options.rounds)
+    planned = defence.planned(options.training.rounds)
     assert {type(charge.event) for charge in planned} >= {Size, Names}
     assert 15.5 < defence.accountant.epsilon(planned, defence.delta) <= 16.0
-    assert ledger.promises["client-0"].facts["names"] == "threshold"
+    assert ledger.promises["client-0"].facts.names == "threshold"
     assert ledger.promises["client-0"].delta == 1e-5
 
 
@@ -190,9 +190,8 @@ def test_the_report_says_where_names_come_from():
         client_defence(options, "client-0", GRAPHS[0], ledger)
         assert words in gather_claim(Path(), ledger, options).not_covered[0]
     ledger, options = Ledger.in_memory(), configuration()
-    client_defence(
-        options, "client-0", with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles()), ledger
-    )
+    shard = with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles())
+    client_defence(options, "client-0", shard, ledger)
     assert "Entity names are covered" in gather_claim(Path(), ledger, options).not_covered[0]
 
 

@@ -21,11 +21,11 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.defences.planning import client_defence
 from fedkge.deploy.coordinator import Coordinator
+from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import accept, proposal
-from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
@@ -109,7 +109,7 @@ def embedded(layout: Layout) -> NDArray[np.float32]:
         site, ledger = read_site(layout.sites[name]), Ledger.in_memory()
         options = accept(proposal(configuration), site)
         defence = client_defence(options, name, graph, ledger, site.number)
-        plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
+        plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan)
     owners = layout.settings.minimum_owners
     plan = ServerPlan(shape_of(configuration), SEED, minimum_owners=owners)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.cli.options import choices_of, default_of, limits_of
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.defences.noisy_steps.client import ClientSteps
 from fedkge.defences.planning import client_defence
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings

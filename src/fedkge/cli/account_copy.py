@@ -57,8 +57,8 @@ def _plans(epsilon: float, delta: float) -> dict[str, ClientCopy]:
 
     options = parse({"defence": "recommended", "epsilon": epsilon, "delta": delta})
     size = size_event(epsilon)
-    noise = epsilon / (epsilon - 1 / size.scale)  # what the size leaves for the copy: neither has a delta
-    paid = (Charge(size),)
+    left = epsilon - size.sensitivity / size.scale  # for the copy: neither has a delta
+    noise, paid = epsilon / left, (Charge(size),)
     many, few = (ClientCopy(options, PublicNumbers(1000, entities, advance=paid), noise) for entities in (1, 1000))
     return {MANY: many} if many.copy == few.copy else {MANY: many, FEW: few}
 
@@ -69,7 +69,10 @@ def _worth(plan: ClientCopy) -> GuessWorth | None:
 
 def _shares(plan: ClientCopy) -> str:
     copy = plan.copy
-    return f"counts get {2 / copy.profile_scale:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
+    from fedkge.mechanisms.events import Geometric  # noqa: PLC0415
+
+    counts = Geometric(copy.profile_scale).epsilon
+    return f"counts get {counts:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
 
 
 def _records(found: Mapping[str, tuple[ClientCopy, GuessWorth | None]]) -> list[dict[str, object]]:

@@ -41,7 +41,7 @@ def chosen_defence(options: Configuration) -> Defence:
 
 def promised_defence(promise: Promise) -> Defence:
     """The defence that a promise in a ledger was made under."""
-    return look_up(DEFENCES, str(promise.facts["defence"]), "defence")
+    return look_up(DEFENCES, promise.facts.defence or "", "defence")
 
 
 def check_defence(options: Configuration) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from fedkge.accounting.deltas import USUAL_DELTA
+from fedkge.accounting.facts import Advance, Facts, NameRule
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
-from fedkge.defences.budgeted import noise_origin
+from fedkge.defences.budgeted import noise_source_of
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
@@ -63,7 +64,13 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard, ledger), "defence": options.privacy.defence, **noise_origin(options)}
+    facts = Facts(
+        data=digest_of(client, shard, ledger),
+        defence=options.privacy.defence,
+        mechanism=Advance(),
+        noise_source=noise_source_of(options),
+        names=NameRule(options.privacy.names),
+    )
     return Promise(
         client, options.privacy.delta or USUAL_DELTA, options.privacy.epsilon, accountant_of(options), facts=facts
     )

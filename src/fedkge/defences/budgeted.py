@@ -8,8 +8,19 @@ from dataclasses import dataclass
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.deltas import chosen_delta
+from fedkge.accounting.facts import (
+    Facts,
+    Mechanism,
+    NameRule,
+    Payment,
+    Plan,
+    PublicStart,
+    RandomStart,
+    SecretNoise,
+    SeededNoise,
+)
 from fedkge.accounting.filters import RenyiFilter
-from fedkge.accounting.ledger import FILTERED, Promise
+from fedkge.accounting.promises import Promise
 from fedkge.base.errors import PrivacyError
 from fedkge.configuration import Configuration
 from fedkge.defences.defence import PublicNumbers, Rounds
@@ -17,9 +28,6 @@ from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.training import Trainer
-
-VALIDATED = "validation every"
-"""The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +47,17 @@ class Budgeted(ABC):
         """What a round with this noise costs; the first one that a client trains also pays for what is drawn once."""
 
     @abstractmethod
-    def facts(self) -> dict[str, object]:
+    def mechanism(self) -> Mechanism:
         """What a promise tells of this defence alone."""
+
+    @property
+    @abstractmethod
+    def payment(self) -> Payment:
+        """What a charge of a round means for the budget."""
 
     @abstractmethod
     def rounds(self, trainer: Trainer, shard: Graph) -> Rounds:
         """The rounds on this client's triples."""
-
-    @property
-    @abstractmethod
-    def in_words(self) -> str:
-        """Its noise in a few words."""
 
     @property
     def holds(self) -> str:
@@ -129,19 +137,15 @@ class Budgeted(ABC):
     def promise(self, client: str) -> Promise:
         """What the client promises before it spends anything."""
         options = self.options
-        facts = {
-            "data": self.public.data,
-            "defence": options.privacy.defence,
-            "noise": self.noise,
-            "rounds": options.training.rounds,
-            "triples": self.triples,
-            **self.facts(),
-            "names": options.privacy.names,
-            **noise_origin(options),
-            "start": f"public vectors of {options.training.init}" if options.training.init else "random",
-            FILTERED: self.adaptive,
-            **({VALIDATED: options.training.evaluate_every} if self.adaptive else {}),
-        }
+        facts = Facts(
+            data=self.public.data,
+            defence=options.privacy.defence,
+            mechanism=self.mechanism(),
+            plan=Plan(payment=self.payment, rounds=options.training.rounds, triples=self.triples, noise=self.noise),
+            noise_source=noise_source_of(options),
+            names=NameRule(options.privacy.names),
+            start=PublicStart(vectors=options.training.init) if options.training.init else RandomStart(),
+        )
         largest = self.charges(self.least_noise(options.training.rounds), first=True)
         return Promise(
             client, self.delta, options.privacy.epsilon, self.accountant_name, largest_round=largest, facts=facts
@@ -153,10 +157,9 @@ class Budgeted(ABC):
         return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
 
 
-def noise_origin(options: Configuration) -> dict[str, str]:
+def noise_source_of(options: Configuration) -> SecretNoise | SeededNoise:
     """Where the noise comes from, as a fact of a promise."""
-    source = "operating system" if options.privacy.noise_seed is None else f"seed {options.privacy.noise_seed}"
-    return {"noise source": source}
+    return SecretNoise() if options.privacy.noise_seed is None else SeededNoise(seed=options.privacy.noise_seed)
 
 
 def refuse(options: Configuration, problems: Iterable[tuple[object, str]]) -> None:

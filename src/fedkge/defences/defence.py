@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import Accountant
-from fedkge.accounting.ledger import Promise
+from fedkge.accounting.facts import Mechanism
+from fedkge.accounting.promises import Promise
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
 from fedkge.defences.release import Arrays, Release
@@ -48,18 +49,14 @@ class PublicNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A defence in words, for reports."""
+    """What reports say about a defence besides the facts of its promise."""
 
-    mechanism: str
-    """What it does to the data, in one line."""
     not_private: str = ""
     """Why it promises nothing whatever its numbers say; blank where it promises something."""
     cautions: tuple[str, ...] = ()
     """What a reader of its numbers must know."""
     canaries: tuple[str, ...] = (STANDS_OUT,)
     """What random canaries say about ordinary triples."""
-    hidden_facts: frozenset[str] = frozenset()
-    """Facts of a promise that a reader need not see, because others say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +151,6 @@ class ClientDefence(Protocol):
         ...
 
     @property
-    def in_words(self) -> str:
-        """Its noise in a few words; blank without any."""
-        ...
-
-    @property
     def holds(self) -> str:
         """How much of a graph such a release has held elsewhere; blank where it holds no graph."""
         ...
@@ -215,6 +207,10 @@ class Defence(Protocol):
 
     def plan(self, options: Configuration, public: PublicNumbers, noise: float) -> ClientDefence:
         """The defence of a client with these public numbers, under this noise."""
+        ...
+
+    def promised_options(self, mechanism: Mechanism | None) -> Mapping[str, object]:
+        """The options that a promise has fixed, whatever a resumed run asks for."""
         ...
 
     def accountant_name(self, options: Configuration) -> str:

@@ -9,7 +9,6 @@ from fedkge.base.errors import PrivacyError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.defences.advance import digest_of, public_size
-from fedkge.defences.budgeted import VALIDATED
 from fedkge.defences.defence import ClientDefence, PublicNumbers
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge
@@ -38,7 +37,7 @@ def planned_defence(
     chosen.check_public(options, entities)
     size = public_size(options, client, shard, ledger, number)
     known = ledger.promises.get(client)
-    data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
+    data = known.facts.data if known else digest_of(client, shard, ledger)
     public = PublicNumbers(size, entities, data, _advance(ledger, client))
     noise = options.privacy.noise or calibrated(options, public)
     defence = chosen.plan(options, public, noise)
@@ -47,24 +46,19 @@ def planned_defence(
         cost = defence.accountant.epsilon(merged((*public.advance, *first)), defence.delta)
         raise PrivacyError(
             f"{client}: one round of {options.training.steps_per_round(size)} steps with noise {noise:g} costs epsilon "
-            f"{cost:.3g}, the budget is {options.privacy.epsilon:g}: raise --noise, or leave it out and it is calibrated to "
-            "the budget"
+            f"{cost:.3g}, the budget is {options.privacy.epsilon:g}: raise --noise, or leave it out and it is "
+            "calibrated to the budget"
         )
     return defence
 
 
 def _as_promised(options: Configuration, client: str, entities: int, ledger: Ledger) -> ClientDefence:
     """A run may be prolonged; what was calibrated may not follow."""
-    made = ledger.promises[client]
-    fixed = {
-        "rounds": made.facts["rounds"],
-        "evaluate_every": made.facts.get(VALIDATED, options.training.evaluate_every),
-    }
-    options = options.updated(**fixed, delta=made.delta, allow_large_delta=True)
-    public = PublicNumbers(
-        int(made.facts["triples"]), entities, str(made.facts.get("data", "")), _advance(ledger, client)
-    )
-    return chosen_defence(options).plan(options, public, float(made.facts["noise"]))
+    made, chosen = ledger.promises[client], chosen_defence(options)
+    fixed = {"rounds": made.plan.rounds, "delta": made.delta, "allow_large_delta": True}
+    options = options.updated(**fixed, **chosen.promised_options(made.facts.mechanism))
+    public = PublicNumbers(made.plan.triples, entities, made.facts.data, _advance(ledger, client))
+    return chosen.plan(options, public, made.plan.noise)
 
 
 def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.accounting.posterior import GuessWorth, guess_worth
-from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence, promised_defence
 from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
@@ -47,8 +46,6 @@ class Preview:
     worth: GuessWorth | None
     """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
 
-    mechanism: str
-    """The defence's noise in a few words."""
     drawn: Holding | None
     """How much of the graph the release holds that this site has drawn, by released values; None before."""
     held_elsewhere: str
@@ -107,18 +104,6 @@ class Preview:
                 return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
         return f"its number of triples as {self.configuration.privacy.public_triples or self.triples:,}"
 
-    @property
-    def promised(self) -> str:
-        """The promise in one line."""
-        if self.promise is None:
-            return "nothing: this site has no defence"
-        facts = self.promise.facts
-        budget = f"epsilon {self.promise.epsilon:g}" if self.promise.epsilon else "no limit, only a count,"
-        noise = f"{self.mechanism}, {facts['rounds']} rounds, {self.promise.accountant}"
-        line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
-        reason = why_not_private(self.promise)
-        return f"NOT PRIVATE: {reason}; it would count {line}" if reason else line
-
 
 def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
     """Charge the names without drawing any; how many names, and triples with them, do not reach the threshold."""
@@ -151,7 +136,6 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         configuration,
         defence.promise(site.name),
         _worth(defence) if defended else None,
-        defence.in_words,
         _drawn(RunDirectory(site.run), site.name),
         defence.holds,
         ledger.charges(site.name) if defended else (),
@@ -168,7 +152,7 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
         return None
     promise = ledger.promises.get(client)
     released = saved_release(path, promised_defence(promise)) if promise else None
-    return released.holding(int(promise.facts["triples"])) if released and promise else None
+    return released.holding(promise.plan.triples) if released and promise else None
 
 
 def _worth(defence: ClientDefence) -> GuessWorth | None:

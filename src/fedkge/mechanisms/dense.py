@@ -27,7 +27,6 @@ class Dense(Selection):
     name: ClassVar[str] = "dense"
     is_private: ClassVar[bool] = True
     releases_all: ClassVar[bool] = True
-    rows_in_words: ClassVar[str] = "all rows"
 
     @classmethod
     def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - has no options

@@ -26,7 +26,6 @@ class DensePublished(Selection):
     name: ClassVar[str] = "dense-published"
     is_private: ClassVar[bool] = False
     releases_all: ClassVar[bool] = True
-    rows_in_words: ClassVar[str] = "all entity rows, NONE on relations"
 
     @classmethod
     def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - has no options

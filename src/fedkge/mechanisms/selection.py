@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -22,6 +23,8 @@ class Touched:
     All other rows have count 0 and norm 0. This is private: it is seen by selections only.
     """
 
+    count_sensitivity: ClassVar[float] = math.sqrt(2)
+    """How far one triple moves all counts, in Euclidean norm: it raises those of at most two rows by one."""
     rows: NDArray[np.int32]
     counts: NDArray[np.int64]
     norms: NDArray[np.float64]
@@ -101,8 +104,6 @@ class Selection(Protocol):
     """Whether a step makes a test and releases whether it passed."""
     draws_once: ClassVar[bool] = False
     """Whether rows are drawn once, before the first step (`draw`), and paid for then (`events_once`)."""
-    rows_in_words: ClassVar[str] = ""
-    """The rows that get noise, for a report; blank where its name says enough."""
 
     @classmethod
     def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:

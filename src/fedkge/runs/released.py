@@ -42,7 +42,7 @@ def holdings(run: Path, promises: Mapping[str, Promise]) -> dict[str, Holding]:
     for client, promise in promises.items():
         path = directory.checkpoints / f"{client}.safetensors"
         released = saved_release(path, promised_defence(promise)) if path.exists() else None
-        holding = released.holding(int(promise.facts["triples"])) if released else None
+        holding = released.holding(promise.plan.triples) if released else None
         if holding:
             found[client] = holding
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from fedkge.accounting.promises import COPIED
+from fedkge.accounting.facts import NoisyCopy as CopyFacts
+from fedkge.accounting.facts import Payment
 from fedkge.configuration.presets import FEW_TRIPLES
 from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.noisy_copy.measured import measured_elsewhere
@@ -31,21 +32,20 @@ class ClientCopy(Budgeted):
         if options.privacy.sparse_share and self.triples < FEW_TRIPLES * self.public.entities:
             shares = options.privacy.sparse_share, 1 - options.privacy.sparse_share
         counts, answers = (share * self.shared_epsilon / self.noise for share in shares)
-        return CopyPlan(2 / counts, answers)
+        return CopyPlan(Geometric.scale_for(counts), answers)
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:  # noqa: ARG002 - the copy has its own noise
         """Counts and answers, once."""
         return (Charge(Geometric(self.copy.profile_scale)), Charge(Responses(self.copy.epsilon))) if first else ()
 
-    def facts(self) -> dict[str, object]:
-        """The scale of the counts' noise and the epsilon of the answers."""
-        return {COPIED: asdict(self.copy)}
-
     @property
-    def in_words(self) -> str:
-        """Its noise in a few words."""
-        copy = self.copy
-        return f"counts with noise of scale {copy.profile_scale:.4g}, answers of epsilon {copy.epsilon:.4g}"
+    def payment(self) -> Payment:
+        """The first round pays for all."""
+        return Payment.FIRST_ROUND
+
+    def mechanism(self) -> CopyFacts:
+        """The scale of the counts' noise and the epsilon of the answers."""
+        return CopyFacts(count_scale=self.copy.profile_scale, response_epsilon=self.copy.epsilon)
 
     @property
     def holds(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedkge.accounting.facts import Mechanism
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.configuration.presets import OF_STEPS
@@ -54,6 +55,10 @@ class NoisyCopyDefence:
         noise = "" if options.privacy.noise is None else f"; noise is for {STEPS}"
         return ConfigurationError(f"the defence {options.privacy.defence!r} needs a budget: --epsilon 8{noise}")
 
+    def promised_options(self, mechanism: Mechanism | None) -> Mapping[str, object]:  # noqa: ARG002
+        """None."""
+        return {}
+
     def accountant_name(self, options: Configuration) -> str:
         """Who counts."""
         return options.privacy.accountant
@@ -77,10 +82,8 @@ class NoisyCopyDefence:
         """The copy in words."""
         ordinary = options.experiment.canary_source in ("likely", "real")
         return Description(
-            f"{options.privacy.defence}: counts with geometric noise and randomised responses, once; nothing after that",
             cautions=(SEEN, *([RANDOM_CANARIES] if options.experiment.canaries and not ordinary else [])),
             canaries=() if ordinary else (NOT_ASKED,),
-            hidden_facts=frozenset({"noise"}),
         )
 
 

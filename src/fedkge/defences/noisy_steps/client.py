@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.accounting.facts import CountFacts, NegativeRule, Payment
+from fedkge.accounting.facts import NoisySteps as StepFacts
 from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
 from fedkge.defences.budgeted import Budgeted
@@ -139,7 +141,11 @@ class ClientSteps(Budgeted):
         ):
             return None
         paid = options.privacy.count_share * self.shared_epsilon
-        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.privacy.count_types)
+        return CountPlan(
+            Geometric.scale_for(PROFILE_PART * paid),
+            Geometric.scale_for((1 - PROFILE_PART) * paid),
+            options.privacy.count_types,
+        )
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
         """What a round with this noise costs; the first one also pays for rows and counts that are drawn once."""
@@ -152,24 +158,25 @@ class ClientSteps(Budgeted):
             yield Charge(Geometric(self.counts.profile_scale))
             yield Charge(Geometric(self.counts.typed_scale))
 
-    def facts(self) -> dict[str, object]:
-        """What a promise tells of the steps and of the counts."""
-        options = self.options
-        return {
-            "steps per round": self.steps,
-            "batch": options.training.batch_size,
-            "clip": options.privacy.clip,
-            "row clip": options.privacy.row_clip,
-            "selection": options.privacy.selection,
-            "negatives": options.privacy.private_negatives,
-            "schedule": options.privacy.noise_schedule,
-            **({"counts": asdict(self.counts)} if self.counts else {}),
-        }
-
     @property
-    def in_words(self) -> str:
-        """Its noise in a few words."""
-        return f"noise {self.noise:.4g}, clip {self.options.privacy.clip:g}"
+    def payment(self) -> Payment:
+        """Every round pays for itself, unless noise follows earlier releases."""
+        return Payment.WHOLE_BUDGET if self.adaptive else Payment.EACH_ROUND
+
+    def mechanism(self) -> StepFacts:
+        """What a promise tells of the steps and of the counts."""
+        options, counts = self.options, self.counts
+        return StepFacts(
+            steps_per_round=self.steps,
+            batch=options.training.batch_size,
+            clip=options.privacy.clip,
+            row_clip=options.privacy.row_clip,
+            selection=options.privacy.selection,
+            negatives=NegativeRule(options.privacy.private_negatives),
+            schedule=options.privacy.noise_schedule,
+            validation_every=options.training.evaluate_every if self.adaptive else None,
+            counts=CountFacts(**asdict(counts)) if counts else None,
+        )
 
     def rounds(self, trainer: Trainer, shard: Graph) -> NoisyRounds:
         """The rounds on this client's triples."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedkge.accounting.facts import Mechanism
+from fedkge.accounting.facts import NoisySteps as StepFacts
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
 from fedkge.defences.budgeted import common_problems, refuse
@@ -39,6 +41,11 @@ class NoisySteps:
             f"the defence {options.privacy.defence!r} needs a budget or noise: --epsilon 8 or --noise 1"
         )
 
+    def promised_options(self, mechanism: Mechanism | None) -> Mapping[str, object]:
+        """How often noise may fall: a filter's order was chosen by it."""
+        every = mechanism.validation_every if isinstance(mechanism, StepFacts) else None
+        return {} if every is None else {"evaluate_every": every}
+
     def accountant_name(self, options: Configuration) -> str:
         """Who counts."""
         return accountant_of(options)
@@ -61,17 +68,13 @@ class NoisySteps:
         return Gradients(clip_of(options), options.privacy.private_negatives == "inside", poisson=True)
 
     def describe(self, options: Configuration) -> Description:
-        """The steps in words."""
+        """What makes the steps unsound."""
         selection = selection_of(options)
-        chosen = selection.rows_in_words or f"rows chosen by {options.privacy.selection}"
-        clip = f"gradients of single triples clipped to {options.privacy.clip:g}"
-        counts = "counts with geometric noise, once; then " if options.privacy.count_share else ""
+        if selection.is_private:
+            return Description()
         return Description(
-            f"{options.privacy.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}",
-            not_private=""
-            if selection.is_private
-            else f"selection {options.privacy.selection} is the paper's, as printed: relations take raw gradients and its "
-            "epsilon is not sound",
+            not_private=f"selection {selection.name} is the paper's, as printed: relations take raw gradients and its "
+            "epsilon is not sound"
         )
 
 

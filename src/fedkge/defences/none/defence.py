@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import Accountant, make_accountant
 from fedkge.accounting.deltas import chosen_delta
-from fedkge.accounting.ledger import Promise
+from fedkge.accounting.facts import Mechanism
+from fedkge.accounting.promises import Promise
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.configuration import Configuration
 from fedkge.defences.defence import Advance, Auditing, Description, Gradients, PublicNumbers, Rounds
@@ -71,7 +72,6 @@ class UndefendedClient:
     public: PublicNumbers
 
     adaptive: ClassVar[bool] = False
-    in_words: ClassVar[str] = ""
     holds: ClassVar[str] = ""
 
     @property
@@ -141,6 +141,10 @@ class Undefended:
         """No noise follows from anything."""
         return ConfigurationError(f"the defence {options.privacy.defence!r} has no noise")
 
+    def promised_options(self, mechanism: Mechanism | None) -> Mapping[str, object]:  # noqa: ARG002
+        """None."""
+        return {}
+
     def accountant_name(self, options: Configuration) -> str:
         """Who would count."""
         return options.privacy.accountant
@@ -162,4 +166,4 @@ class Undefended:
 
     def describe(self, options: Configuration) -> Description:  # noqa: ARG002
         """It promises nothing."""
-        return Description("No defence.", not_private="this run has no defence")
+        return Description(not_private="this run has no defence")
