@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import fedkge as fk
+from fedkge.accounting.facts import NoisySteps
 from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.validity import FaultKind, faults
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.configuration import parse
 from fedkge.defences import check_defence
@@ -96,8 +98,10 @@ def test_a_registered_selection_trains_is_charged_promised_and_calibrated() -> N
     assert len(ASKED) == 2 * 2 * 2  # clients, rounds, steps: it chose the rows, and nobody else did
     for client in run.ledger.clients:
         promise = run.ledger.promises[client]
-        noise = float(promise.facts["noise"])
-        assert promise.facts["selection"] == "every-second"
+        mechanism, noise = promise.facts.mechanism, promise.plan.noise
+        assert isinstance(mechanism, NoisySteps)
+        assert mechanism.selection == "every-second"
+        assert [fault.kind for fault in faults(promise)] == [FaultKind.RESEARCH_SEED]
         events = [charge.event for charge in run.ledger.charges(client)]
         assert Gaussian(7.0) in events
         assert any(isinstance(event, SampledGaussian) and event.multiplier == 2 * noise for event in events)
