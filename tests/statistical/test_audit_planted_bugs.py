@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import fedkge as fk
 from fedkge.audit import AuditResult, audit
-from fedkge.defences.defence import Defence
+from fedkge.defences.budgeted import Budgeted
 from fedkge.experiments.claim import Claim, claim_of
 from fedkge.experiments.white_box import canaries_of, white_box_scores
 from fedkge.mechanisms.noise import NoiseSource
@@ -106,10 +106,10 @@ class RawRelations(NoiseSource):
 def raw_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations take raw gradients, as the paper prints it."""
 
-    def source(defence: Defence, client: int, round_number: int) -> NoiseSource:
+    def source(defence: Budgeted, client: int, round_number: int) -> NoiseSource:
         return RawRelations.research(defence.options.privacy.noise_seed or 0, client, round_number)
 
-    monkeypatch.setattr(Defence, "source", source)
+    monkeypatch.setattr(Budgeted, "source", source)
 
 
 def audited(folder: Path, plant: Plant, seed: int, guesses: int = GUESSES, **options: Any) -> tuple[AuditResult, Claim]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of
@@ -218,7 +219,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
     """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
-    return tuple(graphs) if configuration.privacy.defence == "none" else tuple(map(ordered, graphs))
+    return tuple(map(ordered, graphs)) if chosen_defence(configuration).keeps_ledger else tuple(graphs)
 
 
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:

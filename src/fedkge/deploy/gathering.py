@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
-from fedkge.defences.releases import Arrays, model_arrays
+from fedkge.defences import chosen_defence
+from fedkge.defences.release import Arrays
 from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
@@ -71,7 +72,9 @@ class _Site:
 
     def counts(self) -> Arrays:
         """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
-        return model_arrays(saved_release(self.directory.checkpoints / f"{self.name}.safetensors"))
+        defence = chosen_defence(self.directory.read_configuration()[0])
+        released = saved_release(self.directory.checkpoints / f"{self.name}.safetensors", defence)
+        return released.model_arrays() if released else {}
 
 
 def gather(

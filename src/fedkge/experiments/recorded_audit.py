@@ -22,6 +22,7 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.claim import Claim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
@@ -127,11 +128,10 @@ def run_audit(
     claim = claim_of(run.directory, run.configuration.experiment.victim)
     delta = claim.delta if claim else run.configuration.privacy.delta or USUAL_DELTA
     scores, adversaries, last = _scores(run, canaries, names, progress)
+    auditing = chosen_defence(run.configuration).auditing
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
-        result=audit(
-            scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.privacy.copy_share
-        ),
+        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=auditing.gaussian),
         claim=claim,
         victim=run.configuration.experiment.victim,
         adversaries=adversaries,
@@ -152,8 +152,10 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     """
     model = make_scorer(configuration.model.name, shape_of(configuration)).name
     suits = [attack for attack in ATTACKS.values() if model in (attack.needs.models or (model,))]
-    copied = (COPY,) if configuration.privacy.copy_share else ()
-    return (*(attack.name for attack in suits if not attack.needs.published), *copied)
+    return (
+        *(attack.name for attack in suits if not attack.needs.published),
+        *chosen_defence(configuration).auditing.scores,
+    )
 
 
 def reach(
@@ -177,7 +179,7 @@ def reach(
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
-    if COPY in attacks and not configuration.privacy.copy_share:
+    if COPY in attacks and COPY not in chosen_defence(configuration).auditing.scores:
         raise ConfigurationError(
             f"attack {COPY!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
         )

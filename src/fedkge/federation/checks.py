@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
-from fedkge.defences.defence import check_defence
+from fedkge.defences import check_defence
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.strategies import make_strategy
 from fedkge.models.optimisers import OPTIMISERS
