@@ -13,10 +13,10 @@ from fedkge.api import training as runs
 from fedkge.attacks.cia import disjoint_groups
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.experiments.attacking.active import InlineExperiment
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.experiments.inline import PERIOD, STATE, inline_gain, periods, schedule
-from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.federation.observer import Observer
 from fedkge.models import Embedding, Tables
 from fedkge.runs.round import Parties

@@ -13,10 +13,10 @@ import pytest
 import fedkge as fk
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.claim import Claim, claim_of
 from fedkge.experiments.recorded_audit import RESULTS, RunAudit, fitting, reach, run_audit
-from fedkge.experiments.target_files import read_targets, write_targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.runs.run import LEDGER, Run

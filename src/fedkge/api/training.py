@@ -12,9 +12,9 @@ from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
-from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
 from fedkge.federation.training import Federation, drafted

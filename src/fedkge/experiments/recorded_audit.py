@@ -22,11 +22,11 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.claim import Claim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets, auxiliary_triples
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box import white_box_scores
 from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
 from fedkge.graph import HEAD, RELATION, TAIL, Triples

@@ -27,10 +27,10 @@ from scipy.sparse import linalg
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.recorded_views import shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple

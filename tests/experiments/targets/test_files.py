@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedkge.base.errors import DataError
-from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.experiments.targets import Design, Targets, draw_targets
+from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.graph import Vocabulary
 from tests.experiments.test_targets import ALL, GRAPH, named, pool, random, same
 
