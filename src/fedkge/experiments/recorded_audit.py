@@ -22,7 +22,7 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.experiments.targets import Targets, auxiliary_triples
 from fedkge.experiments.targets.canaries import CANARIES
@@ -55,7 +55,7 @@ class RunAudit:
     """What the audit of a run found, beside what the run claims."""
 
     result: AuditResult
-    claim: Claim | None
+    claim: LedgerClaim | None
     victim: str
     adversaries: Mapping[str, str]
     """Whose view each attack used."""

@@ -28,9 +28,9 @@ from fedkge.federation.messages import (
     Goodbye,
     Greeting,
     Hello,
+    RankingMetrics,
     Reply,
     Request,
-    Scores,
     Share,
     Sharing,
     Upload,
@@ -321,7 +321,7 @@ class Client:
             return None
         return train_plainly(self._trainer, self.shard.train, options, generator, self._advance)
 
-    def _evaluate(self, request: Evaluate) -> Scores:
+    def _evaluate(self, request: Evaluate) -> RankingMetrics:
         if self._defended:
             raise PrivacyError(
                 f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
@@ -330,7 +330,7 @@ class Client:
         self._check(request.rows)
         keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
         if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
-            return Scores(triples=0)
+            return RankingMetrics(triples=0)
         limit = self._plan.configuration.training.validation_triples if request.split == "valid" else 0
         result = evaluate(
             self._with_rows(request.rows),
@@ -341,7 +341,7 @@ class Client:
             sample=limit or None,
             threads=self._plan.threads,
         )
-        return Scores.of(result)
+        return RankingMetrics.of(result)
 
     def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
         """The client's model with some tables replaced by what the server sent."""
