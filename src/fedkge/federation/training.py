@@ -27,13 +27,13 @@ from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, RankingMetrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
-from fedkge.federation.strategies import make_strategy, pool
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
 from fedkge.runs.round import Shared
 from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
+from fedkge.runs.strategies import make_strategy, pool
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
