@@ -124,7 +124,7 @@ def test_the_price_is_measured_on_the_same_triples_without_the_attack(run: Run, 
         "honest": honest.metrics[-1]["both.realistic.mrr"],
     }
     assert price["attacked"] != price["honest"]
-    with pytest.raises(RunError, match="no in-line attack took place"):
+    with pytest.raises(RunError, match="this run has no in-line attack"):
         inline_gain(tmp_path / "honest")
     with pytest.raises(RunError, match="test triples"):
         runs.price_of_attack(replace(run, metrics=()))

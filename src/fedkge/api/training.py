@@ -12,7 +12,7 @@ from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
-from fedkge.experiments.inline import check_inline, disguise_of
+from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
@@ -93,7 +93,7 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
     return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
 
 
@@ -115,7 +115,7 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path)
     return Federation(graphs, configuration, directory, observer, vectors, disguise).run()
 
 

@@ -1,7 +1,7 @@
 """How well an attack tells members from non-members: numbers in, numbers out.
 
 Values are real, higher means "in the victim's training set"; a guess is "member" when score >= threshold. Ties count
-half in the AUC and are never split by a threshold. All intervals are two-sided at `level` (95 % unless told otherwise).
+half in the AUC and are never split by a threshold. All intervals are two-sided at `level` (95 % by default).
 
 Which false-positive rates n non-members support: if a threshold lets none of n pass, all that is known at confidence
 `level` is FPR <= 1 - (1 - level)^(1/n), the one-sided exact (Clopper-Pearson) bound, about 3/n at 95 %. So 500

@@ -39,6 +39,7 @@ from fedkge.models.per_triple import Differentiator, TripleGradients, TripleLoss
 from fedkge.models.tables import Ids, Table
 from fedkge.runs.round import Parties
 from fedkge.runs.run import Run, shape_of
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.store.randomness import client_generator
 
@@ -153,7 +154,7 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 
 
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
-    if run.directory is None or run.configuration.federation.strategy != "fede":
+    if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
     victim = run.configuration.experiment.victim
     transcript, parties = Transcript(run.directory), Parties.of(victim, server=True)
