@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import fedkge as fk
 from fedkge.audit import AuditResult, audit
 from fedkge.defences.budgeted import Budgeted
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.white_box import canaries_of, white_box_scores
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
@@ -112,7 +112,9 @@ def raw_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budgeted, "source", source)
 
 
-def audited(folder: Path, plant: Plant, seed: int, guesses: int = GUESSES, **options: Any) -> tuple[AuditResult, Claim]:
+def audited(
+    folder: Path, plant: Plant, seed: int, guesses: int = GUESSES, **options: Any
+) -> tuple[AuditResult, LedgerClaim]:
     """One federation with the bug in it, and what an auditor who knows nothing of the bug finds."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         plant(monkeypatch)

@@ -28,7 +28,7 @@ from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Scores
+from fedkge.federation.messages import RankingMetrics
 from fedkge.federation.server import weighted_mean
 from fedkge.federation.training import with_left_out
 from fedkge.federation.union import Union, unite
@@ -194,7 +194,7 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
 
 def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     evaluations = run.evaluate("test")
-    scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+    scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
     clients = {

@@ -23,6 +23,7 @@ from fedkge.models.tables import Table
 from fedkge.runs.round import Parties, Rows
 from fedkge.runs.run import CHECKPOINTS, Run
 from fedkge.runs.state_file import saved_release
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.view import partial_table
 
@@ -35,7 +36,7 @@ class ForkedClient:
     """
 
     def __init__(self, run: Run, round_number: int, adversary: str) -> None:
-        if run.directory is None or run.configuration.federation.strategy != "fede":
+        if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
             raise ConfigurationError("a fork needs the transcript of a run with strategy fede and --out")
         if adversary not in run.clients:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")

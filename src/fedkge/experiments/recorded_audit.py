@@ -23,11 +23,11 @@ from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, d
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
-from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets, auxiliary_triples
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box import white_box_scores
 from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
@@ -56,7 +56,7 @@ class RunAudit:
     """What the audit of a run found, beside what the run claims."""
 
     result: AuditResult
-    claim: Claim | None
+    claim: LedgerClaim | None
     victim: str
     adversaries: Mapping[str, str]
     """Whose view each attack used."""

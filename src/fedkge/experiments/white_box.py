@@ -28,10 +28,10 @@ from scipy.sparse import linalg
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.recorded_views import shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple
@@ -40,6 +40,7 @@ from fedkge.models.per_triple import Differentiator, TripleGradients, TripleLoss
 from fedkge.models.tables import Ids, Table
 from fedkge.runs.round import Parties
 from fedkge.runs.run import Run, shape_of
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.store.randomness import client_generator
 
@@ -154,7 +155,7 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 
 
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
-    if run.directory is None or run.configuration.federation.strategy != "fede":
+    if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
     victim = run.configuration.experiment.victim
     transcript, parties = Transcript(run.directory), Parties.of(victim, server=True)

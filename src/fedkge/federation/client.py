@@ -27,9 +27,9 @@ from fedkge.federation.messages import (
     Goodbye,
     Greeting,
     Hello,
+    RankingMetrics,
     Reply,
     Request,
-    Scores,
     Share,
     Sharing,
     Upload,
@@ -309,7 +309,7 @@ class Client:
         served, source = self._state.served + 1, self._source(request.round)
         return self._rounds.train(served, self._state.validations, source, generator, self._advance)
 
-    def _evaluate(self, request: Evaluate) -> Scores:
+    def _evaluate(self, request: Evaluate) -> RankingMetrics:
         if self._ledger:
             raise PrivacyError(
                 f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
@@ -318,7 +318,7 @@ class Client:
         self._check(request.rows)
         keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
         if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
-            return Scores(triples=0)
+            return RankingMetrics(triples=0)
         limit = self._plan.configuration.training.validation_triples if request.split == "valid" else 0
         result = evaluate(
             self._with_rows(request.rows),
@@ -329,7 +329,7 @@ class Client:
             sample=limit or None,
             threads=self._plan.threads,
         )
-        return Scores.of(result)
+        return RankingMetrics.of(result)
 
     def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
         """The client's model with some tables replaced by what the server sent."""

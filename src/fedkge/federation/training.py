@@ -24,16 +24,16 @@ from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import ClientLogic, Scores
+from fedkge.federation.messages import ClientLogic, RankingMetrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
-from fedkge.federation.strategies import make_strategy, pool
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
 from fedkge.runs.round import Shared
 from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
+from fedkge.runs.strategies import make_strategy, pool
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
@@ -210,7 +210,7 @@ class Federation:
         else:
             self._memory.stale += 1
 
-    def _validation_scores(self) -> dict[str, Scores]:
+    def _validation_scores(self) -> dict[str, RankingMetrics]:
         """Asked of the clients; of defended ones, which do not answer, the experimenter finds out for himself."""
         if not self._strategy.pooled and self._ledger is None:
             return self.server.evaluate("valid")
@@ -221,9 +221,9 @@ class Federation:
             sample=self.configuration.training.validation_triples or None,
             threads=self.configuration.training.threads,
         )
-        return {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+        return {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
 
-    def _record_of(self, scores: Mapping[str, Scores], split: str) -> dict[str, Any]:
+    def _record_of(self, scores: Mapping[str, RankingMetrics], split: str) -> dict[str, Any]:
         return {
             "round": self.server.round,
             "split": split,
@@ -248,7 +248,7 @@ class Federation:
     def _finish(self) -> Run:
         tensors, facts = self._best_tensors()
         evaluations = self._as_run(tensors).evaluate("test", threads=self.configuration.training.threads)
-        scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+        scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
         history = list(self._memory.history)
         if scores:
             record = {**self._record_of(scores, "test"), "round": facts["round"]}
