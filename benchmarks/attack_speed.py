@@ -20,7 +20,8 @@ from fedkge.attacks.si_published import SIPublished
 from fedkge.base.machine import available_cores
 from fedkge.cli.attack import attack_progress
 from fedkge.configuration import parse
-from fedkge.experiments.experiment import ACTIVE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.experiments.attacking.active import CIA_ATTACKS
+from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.models import ModelShape, make_scorer
 from fedkge.runs.run import Run, RunDirectory
 from paper.cells import Key
@@ -48,8 +49,8 @@ def time_attacks(run: Run, cores: int) -> dict[str, float]:
     names = fitting_attacks(run)
     seconds: dict[str, float] = {}
     for kind, chosen in (
-        ("passive", tuple(name for name in names if name not in ACTIVE)),
-        ("cia", tuple(name for name in names if name in ACTIVE)),
+        ("passive", tuple(name for name in names if name not in CIA_ATTACKS)),
+        ("cia", tuple(name for name in names if name in CIA_ATTACKS)),
     ):
         wall, work = time.perf_counter(), time.process_time()
         with attack_progress() as progress:

@@ -15,9 +15,9 @@ from typing import Any
 
 from fedkge import __version__
 from fedkge.api.training import resume, start
-from fedkge.attacks.cia import CIA
 from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
+from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.experiments.outcomes import with_few_curves
 from fedkge.graph import Graph

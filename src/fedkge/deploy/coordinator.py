@@ -265,7 +265,7 @@ class Coordinator:
     def _keep(self, server: Server, report: RoundReport, record: bool, seconds: float) -> None:
         if record:
             results = {name: server.rows_for(name) for name in report.broadcasts}
-            Transcript(self._directory.path).write(report, results)
+            Transcript(self._directory.path).write(report.messages(results))
         self._memory.note(report)
         left_out = {"left_out": sorted(report.refused)} if report.refused else {}
         self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds, **left_out})

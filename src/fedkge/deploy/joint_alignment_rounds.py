@@ -23,7 +23,8 @@ from fedkge.deploy.joint_alignment import CHECK, Party, Ring, RingList, exponent
 from fedkge.deploy.keys import EXPONENT, Key, create_key, read_key
 from fedkge.deploy.site_graph import Pseudonymise, keyed
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Align, Aligned, Engine, Failure, Shared
+from fedkge.federation.messages import Align, Aligned, Engine, Failure
+from fedkge.runs.round import Shared
 from fedkge.store.durable_files import write_atomically
 
 PSEUDONYMS, RECORD = "pseudonyms.json", "ring.json"

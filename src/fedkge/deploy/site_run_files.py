@@ -7,7 +7,7 @@ import numpy as np
 from fedkge.deploy.admission import Admission
 from fedkge.federation.client import Client
 from fedkge.federation.messages import Finish, Fit, Upload
-from fedkge.federation.server import RoundReport
+from fedkge.runs.round import Round
 from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.transcript import Transcript
 
@@ -18,8 +18,9 @@ def write_round(
     """Put what the site saw of a round into its own transcript, if site.toml asks for it."""
     if request.round not in recorded:
         return
-    report = RoundReport(request.round, {name: request.rows}, {name: upload}, {})
-    Transcript(directory.path).write(report, private={name: client.unshared()})
+    private = {name: client.unshared()}
+    messages = Round(request.round, {name: request.rows}, {name: upload.rows}, private=private)
+    Transcript(directory.path).write(messages)
 
 
 def write_model_of_site(directory: RunDirectory, admission: Admission, client: Client, request: Finish) -> None:

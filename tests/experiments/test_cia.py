@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from fedkge.api.training import start
-from fedkge.attacks.cia import BILINEAR_SCALE, CIA, Reversal, disjoint_groups
+from fedkge.attacks.cia import BILINEAR_SCALE, Reversal, disjoint_groups
 from fedkge.base.errors import DataError
 from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.fork import ForkedSeat
+from fedkge.experiments.cia import CIA
+from fedkge.experiments.fork import ForkedClient
 from fedkge.experiments.target_files import read_targets
 from fedkge.graph import Triples
 from fedkge.graph.split import split
@@ -31,7 +32,7 @@ TARGETS = np.array([[0, 0, 1], [2, 1, 3], [1, 2, 4], [5, 0, 5], [3, 1, 6], [0, 0
 
 
 class HandMade:
-    """A seat whose federation is two lines: the mean with one honest client, which then pulls towards its own rows."""
+    """A client of a two-line federation: the mean with one honest client, which then pulls towards its own rows."""
 
     def __init__(self, model: str, hidden: tuple[int, ...] = (), relations_known: int = RELATIONS) -> None:
         shape, random = shape_of(model, dimension=DIMENSION), np.random.default_rng(8)
@@ -56,17 +57,17 @@ class HandMade:
 def by_hand(model: str, groups: list[list[int]], waiting: int) -> tuple[np.ndarray, np.ndarray]:
     before, after = np.empty(len(TARGETS)), np.empty(len(TARGETS))
     for group in groups:
-        seat = HandMade(model)
-        rows = seat.upload.astype(np.float64)
+        client = HandMade(model)
+        rows = client.upload.astype(np.float64)
         for tail in {int(TARGETS[index][2]) for index in group}:
             rows[tail] = rows[tail] * (-1 if model in ("transe", "rotate") else 1.8)
-        received = (rows + seat.home) / 2
+        received = (rows + client.home) / 2
         first = received
         for _ in range(waiting):
-            honest = 0.7 * received + 0.3 * seat.home
+            honest = 0.7 * received + 0.3 * client.home
             received = (received + honest) / 2
         for index in group:
-            relations = seat.embedding.tables.relations
+            relations = client.embedding.tables.relations
             before[index] = twin(model, shape_of(model, dimension=DIMENSION), first, relations, TARGETS[index])
             after[index] = twin(model, shape_of(model, dimension=DIMENSION), received, relations, TARGETS[index])
     return before, after
@@ -93,24 +94,24 @@ def test_scores_equal_a_loop(model: str, size: int, groups: list[list[int]], wai
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_only_the_tails_are_changed_and_each_group_has_a_seat_of_its_own(model: str) -> None:
-    seats: list[HandMade] = []
+def test_only_the_tails_are_changed_and_each_group_has_a_client_of_its_own(model: str) -> None:
+    clients: list[HandMade] = []
     lock = Lock()
 
-    def take_seat() -> HandMade:
+    def fork() -> HandMade:
         with lock:
-            seats.append(HandMade(model))
-            return seats[-1]
+            clients.append(HandMade(model))
+            return clients[-1]
 
-    CIA(2, 2).play(take_seat, TARGETS)
-    assert len(seats) == 3
-    for seat, group in zip(seats, disjoint_groups(TARGETS, 2), strict=True):
-        assert len(seat.submitted) == 3
+    CIA(2, 2).play(fork, TARGETS)
+    assert len(clients) == 3
+    for client, group in zip(clients, disjoint_groups(TARGETS, 2), strict=True):
+        assert len(client.submitted) == 3
         tails = TARGETS[group][:, 2]
         scale = np.ones((ENTITIES, 1), np.float32)
-        scale[tails] = -1.0 if seat.embedding.scorer.comparison.is_distance else BILINEAR_SCALE
-        np.testing.assert_array_equal(seat.submitted[0], HandMade(model).upload * scale)
-        np.testing.assert_array_equal(seat.upload, HandMade(model).upload)
+        scale[tails] = -1.0 if client.embedding.scorer.comparison.is_distance else BILINEAR_SCALE
+        np.testing.assert_array_equal(client.submitted[0], HandMade(model).upload * scale)
+        np.testing.assert_array_equal(client.upload, HandMade(model).upload)
 
 
 def test_the_published_ratio() -> None:
@@ -132,7 +133,7 @@ def test_rows_that_the_adversary_lacks_are_an_error() -> None:
         CIA(2).play(lambda: HandMade("transe", relations_known=2), TARGETS)
 
 
-def test_no_targets_need_no_seat() -> None:
+def test_no_targets_need_no_client() -> None:
     def nobody() -> Any:
         raise AssertionError
 
@@ -186,8 +187,8 @@ def test_planted_members_are_found(tmp_path: Path) -> None:
     options = tiny(dimension=16, margin=4.0, negatives=16, local_epochs=8, seed=1, clients=2, canaries=200)
     run = start(options, shards.graphs, tmp_path / "run")
     canaries = read_targets(tmp_path / "run" / CANARIES, run.entities, run.relations)
-    play = CIA(10, 1).play(lambda: ForkedSeat(run, 3, "client-1"), canaries.triples, threads=2)
+    play = CIA(10, 1).play(lambda: ForkedClient(run, 3, "client-1"), canaries.triples, threads=2)
     assert area_under_curve(play.gain(), canaries.members) > 0.6
     assert area_under_curve(play.published_ratio(options.model.margin), canaries.members) > 0.6
-    alone = CIA(10, 1).play(lambda: ForkedSeat(run, 3, "client-1"), canaries.triples)
+    alone = CIA(10, 1).play(lambda: ForkedClient(run, 3, "client-1"), canaries.triples)
     np.testing.assert_array_equal(alone.gain(), play.gain())
