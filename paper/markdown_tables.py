@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fedkge.report.numbers import epsilon
+from fedkge.base.numbers import epsilon
 from paper.document import Reproduction
 from paper.names import data_name, defence_name, family_name, model_name, setting_name, short
 from paper.points import Point

@@ -11,10 +11,11 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.facts import NoisyCopy, Payment
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.validity import FaultKind, faults
+from fedkge.base.numbers import epsilon, percent, small
 from fedkge.configuration import Configuration
 from fedkge.report.copies_held import gather_copies
 from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
-from fedkge.report.numbers import epsilon, percent, small
+from fedkge.report.guess_words import guess_words
 from fedkge.report.promise_words import GUARANTEE, NEIGHBOURS, fact_rows, fault_words, mechanism_sentence
 from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
 
@@ -115,7 +116,7 @@ def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for client in clients:
         if client.guess:
-            alike.setdefault(client.guess.words, []).append(client.client)
+            alike.setdefault(guess_words(client.guess), []).append(client.client)
     for words, names in alike.items():
         yield f"{', '.join(names)}: {words}"
 

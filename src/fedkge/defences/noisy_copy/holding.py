@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedkge.base.numbers import percent
 from fedkge.defences.noisy_copy.noisy_copy import BELIEVED, NoisyCopy, truths
 
 REPRODUCE = "python -m benchmarks holds"
@@ -48,21 +49,17 @@ def measured_elsewhere(answers: float) -> str:
     """How much copies of other graphs held whose answers had about this epsilon: all there is before one is drawn.
 
     >>> measured_elsewhere(5.9)[:107]
-    'Known only once the copy is drawn. On other graphs (one client, epsilon 8, answers of epsilon 6): 95 % of c'
+    'Known only once the copy is drawn. On other graphs (one client, epsilon 8, answers of epsilon 6): 95.4 % of'
     """
     nearest = min(MEASURED, key=lambda each: abs(math.log(each.answers / answers))).answers
     those = [each for each in MEASURED if each.answers == nearest]
     held = "; ".join(
-        f"{_percent(each.share)} of {each.graph}'s triples with precision {each.precision:.2f}" for each in those
+        f"{percent(each.share)} of {each.graph}'s triples with precision {each.precision:.2f}" for each in those
     )
     return (
         f"Known only once the copy is drawn. On other graphs (one client, epsilon {those[0].epsilon:g}, answers of "
         f"epsilon {nearest:g}): {held}. Your graph may differ ({REPRODUCE})."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ class Holding:
             )
         return (
             f"The copy believes {self.believed:,} triples. About {self.true:,.0f} of them are true (precision "
-            f"{self.precision:.2f}): {_percent(self.share)} of about {self.triples:,} triples."
+            f"{self.precision:.2f}): {percent(self.share)} of about {self.triples:,} triples."
         )
 
 
