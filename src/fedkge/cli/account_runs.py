@@ -174,7 +174,8 @@ def _delta(runs: Sequence[_Opened], given: float | None, allow_large: bool) -> f
 
     promises = [promise for run in runs for promise in run.ledger.promises.values()]
     if given is not None:
-        return chosen_delta(given, max(int(promise.facts.get("triples", 1)) for promise in promises), allow_large)
+        plans = [promise.facts.plan for promise in promises]
+        return chosen_delta(given, max((plan.triples for plan in plans if plan), default=1), allow_large)
     return min(promise.delta for promise in promises)
 
 
@@ -184,7 +185,7 @@ def _accountant(runs: Sequence[_Opened]) -> str:
 
 
 def _run_record(run: _Opened) -> dict[str, Any]:
-    from fedkge.accounting.validity import why_not_private  # noqa: PLC0415
+    from fedkge.report.promise_words import NEIGHBOURS, why_not_private  # noqa: PLC0415
 
     clients = {}
     for client, promise in run.ledger.promises.items():
@@ -196,7 +197,7 @@ def _run_record(run: _Opened) -> dict[str, Any]:
             "left": None if promised is None else max(0.0, promised - spent),
             "delta": promise.delta,
             "accountant": promise.accountant,
-            "neighbours": promise.neighbours,
+            "neighbours": NEIGHBOURS[promise.neighbours],
             "rounds_charged": len(entries),
             "rounds_released": sum(entry.released for entry in entries),
             "torn_lines": sum(entry.round is None for entry in entries),

@@ -12,7 +12,6 @@ import typer
 
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.machine import available_cores
-from fedkge.base.registry import look_up
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def attack(
     time gives (0.667); a true-positive rate is refused where the non-members are too few to support it.
     """
     from fedkge.api.training import open_run  # noqa: PLC0415
-    from fedkge.attacks.cia import CIA  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.cia import CIA  # noqa: PLC0415 (heavy)
     from fedkge.experiments.plot import FORMATS  # noqa: PLC0415
     from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
     from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
@@ -164,27 +163,26 @@ def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
 
     With the name of a `model`, an attack that does not work on it is an error too.
     """
-    from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
+    from fedkge.attacks import make_attack  # noqa: PLC0415 (heavy)
     from fedkge.attacks.attack import misfit  # noqa: PLC0415
-    from fedkge.experiments.experiment import known_attacks  # noqa: PLC0415
+    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415
 
-    known = {name: name for name in known_attacks()}
-    chosen = tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
-    for name in chosen if model else ():
-        models = ATTACKS[name].needs.models if name in ATTACKS else ()
-        if models and model not in {fitting.lower() for fitting in models}:
-            raise ConfigurationError(misfit(ATTACKS[name], model))
+    chosen = tuple(dict.fromkeys(names))
+    for name in chosen:
+        models = find_experiment(name).models
+        if model and models and model not in {fitting.lower() for fitting in models}:
+            raise ConfigurationError(misfit(make_attack(name), model))
     return chosen
 
 
-def check_real(names: Sequence[str], configuration: Configuration) -> None:
-    """Refuse, before training, the shadow attack on a run that will have no real targets."""
+def check_training(names: Sequence[str], configuration: Configuration) -> None:
+    """Refuse, before training, attacks that will lack what they need."""
     if not names:
         return
-    from fedkge.experiments.shadow_attack import NEEDS_REAL, SHADOW  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415 (heavy)
 
-    if SHADOW in names and not (configuration.experiment.canaries and configuration.experiment.canary_source == "real"):
-        raise ConfigurationError(NEEDS_REAL)
+    for name in names:
+        find_experiment(name).check_training(configuration)
 
 
 def live_attacks(names: Sequence[str]) -> LiveAttacks:

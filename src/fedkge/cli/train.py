@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.cli.attack import check_names, check_real, finish_live, live_attacks
+from fedkge.cli.attack import check_names, check_training, finish_live, live_attacks
 from fedkge.cli.budget import budget_record, budget_table, warn
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
@@ -65,7 +65,7 @@ def train(
         given["record"] = "every:5"
     configuration = parse(given)
     live = live_attacks(check_names(attack, configuration.model.name)) if attack else None
-    check_real(attack or (), configuration)
+    check_training(attack or (), configuration)
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
 from fedkge.federation.claimed_weights import Index
-from fedkge.federation.messages import Greeting, Shared, Word
+from fedkge.federation.messages import Greeting, Word
+from fedkge.runs.round import Shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
