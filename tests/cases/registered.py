@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fedkge
 from fedkge.accounting.accountants import ACCOUNTANTS
+from fedkge.attacks import ATTACKS
 from fedkge.federation.aggregation import AGGREGATIONS
 from fedkge.federation.strategies import STRATEGIES
 from fedkge.models import MODELS
@@ -16,6 +17,7 @@ from fedkge.models.optimisers import OPTIMISERS
 from tests.cases import Case
 from tests.cases.accountants import AccountantCase
 from tests.cases.aggregations import AggregationCase
+from tests.cases.attacks import AttackCase
 from tests.cases.engines import EngineCase
 from tests.cases.models import ModelCase
 from tests.cases.optimisers import OptimiserCase
@@ -50,6 +52,7 @@ def engines() -> set[str]:
 KINDS = (
     Kind("ACCOUNTANTS", ACCOUNTANTS, AccountantCase, "tests.accounting.test_accountants"),
     Kind("AGGREGATIONS", AGGREGATIONS, AggregationCase, "tests.federation.test_aggregation"),
+    Kind("ATTACKS", ATTACKS, AttackCase, "tests.attacks.test_attack"),
     Kind("engines", engines(), EngineCase, "tests.federation.test_every_engine"),
     Kind("MODELS", MODELS, ModelCase, "tests.models.test_every_model"),
     Kind("OPTIMISERS", OPTIMISERS, OptimiserCase, "tests.models.test_optimisers"),

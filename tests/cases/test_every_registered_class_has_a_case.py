@@ -14,7 +14,7 @@ TABLES = {
     "DATASETS": "entries of the catalogue; tests/graph/test_datasets.py loads each of them",
 }
 """Registries of values that need no case, and why."""
-PENDING = {"ATTACKS", "DEFENCES", "DESIGNS", "ENDINGS", "EVENTS_OF", "FORMATS", "RULES", "SELECTIONS"}
+PENDING = {"DEFENCES", "DESIGNS", "ENDINGS", "EVENTS_OF", "FORMATS", "RULES", "SELECTIONS"}
 PENDING |= {"TRACKERS"}
 
 
