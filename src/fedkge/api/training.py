@@ -17,8 +17,9 @@ from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
+from fedkge.federation.drafts import drafted
 from fedkge.federation.observer import Observer
-from fedkge.federation.training import Federation, drafted
+from fedkge.federation.training import Federation
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
 from fedkge.graph.ordered import ordered
