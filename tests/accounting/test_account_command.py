@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from fedkge.accounting import Ledger, Promise, make_accountant
 from fedkge.accounting.curves import epsilon_over_rounds, milestones
+from fedkge.accounting.plan_costs import picture_parts
 from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.statements import Spending, epsilon_by_owners
 from fedkge.base.errors import ConfigurationError
-from fedkge.cli.account import _parts
 from fedkge.cli.app import app
 from fedkge.mechanisms.events import (
     Charge,
@@ -103,10 +103,10 @@ def test_a_batch_beyond_the_data_is_the_whole_data():
 @pytest.mark.parametrize("steps", [1, 7, 50])
 def test_a_picture_of_one_round_ends_at_its_cost(steps):
     plan, rdp = CostPlan("dense", batch=64, triples=9000, steps=steps, decay=0.5), make_accountant("rdp")
-    parts, across = _parts(plan, 1.0)
+    parts, across = picture_parts(plan, 1.0)
     assert epsilon_over_rounds(parts, 1e-5, rdp, 20)[-1][1] == rdp.epsilon(plan.charges(1.0), 1e-5)
     assert across == ("times 3 steps" if steps == 50 else "round" if steps == 1 else "times 1 steps")
-    assert len(_parts(replace(plan, rounds=3), 1.0)[0]) == 3
+    assert len(picture_parts(replace(plan, rounds=3), 1.0)[0]) == 3
 
 
 def ledger_at(folder, rounds, client_names=("a", "b"), **changes):
@@ -233,4 +233,4 @@ def test_runs_say_what_a_guess_is_worth_after_all_of_them(tmp_path):
     ledger.charge("client-0", 1, charges)
     found = record(folder)
     assert found["guess"]["client-0"]["typical"] == pytest.approx(0.881, abs=0.001)
-    assert "88 %" in account(folder).stdout
+    assert "88.1 %" in account(folder).stdout

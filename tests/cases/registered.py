@@ -11,9 +11,9 @@ import fedkge
 from fedkge.accounting.accountants import ACCOUNTANTS
 from fedkge.attacks import ATTACKS
 from fedkge.federation.aggregation import AGGREGATIONS
-from fedkge.federation.strategies import STRATEGIES
 from fedkge.models import MODELS
 from fedkge.models.optimisers import OPTIMISERS
+from fedkge.runs.strategies import STRATEGIES
 from tests.cases import Case
 from tests.cases.accountants import AccountantCase
 from tests.cases.aggregations import AggregationCase

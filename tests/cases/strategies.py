@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from fedkge.api.training import resume, start
-from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation
 from fedkge.graph.split import Shards
 from fedkge.runs.run import Run
+from fedkge.runs.strategies import make_strategy
 from tests.cases import Case
 from tests.short_runs import break_off, short
 

@@ -14,7 +14,7 @@ from tests.cases.registered import KINDS, SOURCES, Kind
 ROOT = Path(__file__).parents[2]
 TABLES = {
     "DATASETS": "tests/graph/test_datasets.py",
-    "DESIGNS": "tests/experiments/test_targets.py",
+    "DESIGNS": "tests/experiments/targets/test_drawing.py",
     "ENDINGS": "tests/runs/test_vectors.py",
     "EVENTS_OF": "tests/accounting/test_plans.py",
     "FORMATS": "tests/runs/test_vectors.py",
