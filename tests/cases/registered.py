@@ -11,6 +11,7 @@ import fedkge
 from fedkge.accounting.accountants import ACCOUNTANTS
 from fedkge.attacks import ATTACKS
 from fedkge.federation.aggregation import AGGREGATIONS
+from fedkge.mechanisms import SCHEDULES, SELECTIONS
 from fedkge.models import MODELS
 from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs.strategies import STRATEGIES
@@ -21,6 +22,8 @@ from tests.cases.attacks import AttackCase
 from tests.cases.engines import EngineCase
 from tests.cases.models import ModelCase
 from tests.cases.optimisers import OptimiserCase
+from tests.cases.schedules import ScheduleCase
+from tests.cases.selections import SelectionCase
 from tests.cases.strategies import StrategyCase
 
 SOURCES = Path(fedkge.__file__).parent
@@ -56,5 +59,7 @@ KINDS = (
     Kind("engines", engines(), EngineCase, "tests.federation.test_every_engine"),
     Kind("MODELS", MODELS, ModelCase, "tests.models.test_every_model"),
     Kind("OPTIMISERS", OPTIMISERS, OptimiserCase, "tests.models.test_optimisers"),
+    Kind("SCHEDULES", SCHEDULES, ScheduleCase, "tests.mechanisms.test_schedules"),
+    Kind("SELECTIONS", SELECTIONS, SelectionCase, "tests.mechanisms.test_selection"),
     Kind("STRATEGIES", STRATEGIES, StrategyCase, "tests.federation.test_strategies"),
 )

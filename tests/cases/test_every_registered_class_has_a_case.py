@@ -22,7 +22,7 @@ TABLES = {
     "TRACKERS": "tests/trackers/test_trackers.py",
 }
 """Registries of values and functions, and the test that goes over every entry."""
-PENDING = {"DEFENCES", "SELECTIONS"}
+PENDING = {"DEFENCES"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.registry)
