@@ -10,6 +10,7 @@ from pathlib import Path
 import fedkge
 from fedkge.accounting.accountants import ACCOUNTANTS
 from fedkge.attacks import ATTACKS
+from fedkge.defences import DEFENCES
 from fedkge.federation.aggregation import AGGREGATIONS
 from fedkge.mechanisms import SCHEDULES, SELECTIONS
 from fedkge.models import MODELS
@@ -19,6 +20,7 @@ from tests.cases import Case
 from tests.cases.accountants import AccountantCase
 from tests.cases.aggregations import AggregationCase
 from tests.cases.attacks import AttackCase
+from tests.cases.defences import DefenceCase
 from tests.cases.engines import EngineCase
 from tests.cases.models import ModelCase
 from tests.cases.optimisers import OptimiserCase
@@ -56,6 +58,7 @@ KINDS = (
     Kind("ACCOUNTANTS", ACCOUNTANTS, AccountantCase, "tests.accounting.test_accountants"),
     Kind("AGGREGATIONS", AGGREGATIONS, AggregationCase, "tests.federation.test_aggregation"),
     Kind("ATTACKS", ATTACKS, AttackCase, "tests.attacks.test_attack"),
+    Kind("DEFENCES", DEFENCES, DefenceCase, "tests.defences.test_every_defence"),
     Kind("engines", engines(), EngineCase, "tests.federation.test_every_engine"),
     Kind("MODELS", MODELS, ModelCase, "tests.models.test_every_model"),
     Kind("OPTIMISERS", OPTIMISERS, OptimiserCase, "tests.models.test_optimisers"),
