@@ -60,6 +60,7 @@ TARGETS = 1200
 """Real triples of the first hospital that attacks and audit look for; a coin takes each of them from it, or not."""
 
 HOSPITALS = 3
+SHADOW_PROCESSES = 2
 NONE = ("-", "-")
 """In place of an attack's numbers where it was not possible."""
 RELATION = "has_phenotype"
@@ -120,9 +121,9 @@ def _attack(run: Run) -> list[Outcome]:
     from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
     from fedkge.experiments.shadow_attack import SHADOW, SHADOWS  # noqa: PLC0415
 
-    names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds, HOSPITALS - 1
-    shadows = replace(SHADOWS, processes=cores)
-    plan = AttackPlan(attacks=names, designs=("R",), every=rounds, fewer=True, threads=cores, real_shadows=shadows)
+    names, rounds = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds
+    shadows = replace(SHADOWS, processes=SHADOW_PROCESSES)
+    plan = AttackPlan(attacks=names, designs=("R",), every=rounds, fewer=True, threads=2, real_shadows=shadows)
     with attack_progress() as progress:
         return run_attacks(run, plan, progress)
 
