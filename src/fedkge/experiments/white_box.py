@@ -28,11 +28,11 @@ from scipy.sparse import linalg
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
+from fedkge.experiments.audited_release import audited_release, auditors_triples, release_scores
 from fedkge.experiments.recorded_views import shard_of
 from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets
-from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple
 from fedkge.models import Embedding, Tables, initial_tables, make_scorer
@@ -85,8 +85,8 @@ def canaries_of(run: Run) -> Targets:
 def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     """One score per canary, higher for "in".
 
-    It comes from the copy, if the defence is one (`fedkge.experiments.white_box_copy`), else from every recorded round
-    whose beginning was recorded too.
+    It comes from what the defence released, if that is scored by itself (`Release.likelihood_ratios`), else from every
+    recorded round whose beginning was recorded too.
 
     Only the triples of `canaries` are read, never their coins. Hand it to `fedkge.audit.audit`, and fix the number of
     guesses before.
@@ -102,7 +102,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     """
     options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
     if chosen_defence(options).auditing.scores:
-        return copy_scores(copy_of(run), known, candidates)
+        return release_scores(audited_release(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
         random = np.random.default_rng((number, DRAWS))
