@@ -1,6 +1,6 @@
-"""Audit a recorded run: every passive attack scores the canaries after the last round, and the coins judge them.
+"""Audit a recorded run: every passive attack scores the canaries after the last round, and is compared with the coins.
 
-Under a noisy copy the auditor looks at the copy itself, too: whatever an attack sees there follows from it.
+If the defence releases something that can be scored by itself (a noisy copy), the auditor scores that too.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def run_audit(
 ) -> RunAudit:
     """Audit a run that was trained with canaries and independent coins; the result is kept as audit.json.
 
-    Without `attacks`, all passive ones that fit the model, except the paper's own formulas, and under a noisy copy a
-    look at the copy; without `guesses`, a tenth and a half of the canaries. Choose them before you have seen a result:
+    By default `attacks` are all passive ones that fit the model, except the paper's own formulas, and the scores of
+    what the defence released; `guesses` are a tenth and a half of the canaries. Choose both before you see a result:
     alpha is divided by their number.
 
     >>> from tempfile import TemporaryDirectory
@@ -264,8 +264,8 @@ def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
     """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
     client = run.configuration.experiment.adversary
     if view.adversary == "server":
-        told = view.auxiliary if view.auxiliary is not None else triples[:0]
-        return np.isin(triples[:, RELATION], told[:, RELATION])
+        given = view.auxiliary if view.auxiliary is not None else triples[:0]
+        return np.isin(triples[:, RELATION], given[:, RELATION])
     able = np.isin(triples[:, RELATION], run.tensors[f"relation_ids/{client}"])
     if view.adversary == "client":
         able &= np.isin(triples[:, [HEAD, TAIL]], run.tensors[f"own/{client}"]).all(axis=1)

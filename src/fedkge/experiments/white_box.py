@@ -120,7 +120,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Observed:
-    """What one table told in one round: one row of `gradients` per canary, and what was not expected."""
+    """What one table showed in one round: one row of `gradients` per canary, and the movement that was not expected."""
 
     gradients: sparse.csr_array
     left: Sums
@@ -131,14 +131,14 @@ def _fit(observed: Sequence[_Observed], count: int) -> Sums:
     fitted = np.zeros(count)
     for _ in range(PASSES):
         variances = [max(float(np.mean((one.left - fitted @ one.gradients) ** 2)), 1e-300) for one in observed]
-        told = [one.gradients @ one.left / value for one, value in zip(observed, variances, strict=True)]
+        shown = [one.gradients @ one.left / value for one, value in zip(observed, variances, strict=True)]
 
         def curvature(x: Sums, variances: Sequence[float] = variances) -> Sums:
             parts = zip(observed, variances, strict=True)
             return np.asarray(4 * x + sum(one.gradients @ (x @ one.gradients) / value for one, value in parts))
 
         operator = linalg.LinearOperator((count, count), matvec=curvature, dtype=np.float64)
-        fitted, _ = linalg.cg(operator, np.add.reduce(told), rtol=1e-4, maxiter=STEPS)
+        fitted, _ = linalg.cg(operator, np.add.reduce(shown), rtol=1e-4, maxiter=STEPS)
     return fitted
 
 
@@ -250,7 +250,7 @@ def _differentiator(before: Tables, options: Configuration, inside: bool) -> Dif
 
 
 def _apart(found: TripleGradients, clip: Clip) -> tuple[Sums, Sums]:
-    """Each triple's clipped rows: clipping adds to the row that it is told, so every row gets a place of its own."""
+    """Each triple's clipped rows. Clipping adds into rows by their numbers, so every row gets a number of its own."""
     entities, relations = np.zeros(found.entities.shape), np.zeros(found.relations.shape)
     places = np.arange(max(len(entities), len(relations)), dtype=np.int32)
     rows, others = places[: len(entities)], places[: len(relations)]
