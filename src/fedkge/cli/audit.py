@@ -131,9 +131,9 @@ def _open(run: Path, look: Look) -> Run:
 
 def _train(configuration: Configuration, look: Look, path: Path, overwrite: bool) -> Run:
     from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.white_box_copy import COPY  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.recorded_audit import release_names  # noqa: PLC0415 (heavy)
 
-    if configuration.federation.strategy != "fede" and look.attacks != (COPY,):
+    if configuration.federation.strategy != "fede" and not (look.attacks and set(look.attacks) <= set(release_names())):
         raise ConfigurationError(
             f"the attacks of an audit need shared entities, got strategy {configuration.federation.strategy!r}: "
             f"leave --strategy "
@@ -246,12 +246,12 @@ def sentences(found: RunAudit) -> list[str]:
 
 def _passive(names: Sequence[str]) -> tuple[str, ...]:
     from fedkge.attacks import ATTACKS  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.white_box_copy import COPY  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.recorded_audit import release_names  # noqa: PLC0415 (heavy)
 
-    chosen = check_names([name for name in names if name != COPY])
+    chosen = check_names([name for name in names if name not in release_names()])
     if other := [name for name in chosen if name not in ATTACKS]:
         raise ConfigurationError(f"an audit uses passive attacks, got {', '.join(other)}; try `fedkge attack`")
-    return (*chosen, COPY) if COPY in names else chosen
+    return (*chosen, *(name for name in release_names() if name in names))
 
 
 def _numbers(text: str) -> tuple[int, ...]:
