@@ -1,4 +1,4 @@
-"""Tables of metrics and of shards, and what a federation sent."""
+"""Tables of metrics, and what a federation sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from fedkge.cli.tables import grid
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.strategies import make_strategy
-from fedkge.graph.split import ShardSummary
 from fedkge.runs.run import Run
 
 METRICS = {
@@ -23,9 +22,6 @@ METRICS = {
     "\nAMRI": "both.realistic.amri",
 }
 """Columns of a metric table; Hits and AMRI are those of both sides."""
-
-FIXED_WIDTH, COLUMN_GAP = 50, 2
-"""Of the table of shards: its counts, and what stands between the clients' columns beside them."""
 
 Metrics = Mapping[str, float]
 
@@ -54,31 +50,6 @@ def metric_table(rows: Iterable[tuple[str, int, Metrics]], title: str) -> Render
     ]
     table = grid(title, ("", "\ntriples", *METRICS), body)
     return Group(table, CONTROLS_NOTE) if any(row[0].startswith("popularity") for row in body) else table
-
-
-def shard_table(summary: ShardSummary, width: int) -> RenderableType:
-    """What each client holds, and how many entities it shares with each other one (on average, if that is too wide)."""
-    counts = [
-        (one.name, *(f"{count:,}" for count in (one.train, one.valid, one.test, one.entities, one.relations)))
-        for one in summary.clients
-    ]
-    header: tuple[str, ...] = ("client", "train", "valid", "test", "entities", "relations")
-    shared = summary.shared_entities
-    if FIXED_WIDTH + sum(len(one.name) + COLUMN_GAP for one in summary.clients) <= width:
-        header += tuple(one.name for one in summary.clients)
-        pairs = [tuple("" if i == j else f"{count:,}" for j, count in enumerate(row)) for i, row in enumerate(shared)]
-        title = "Shards; on the right, the entities that two clients share"
-    else:
-        header += ("shared",)
-        pairs = [(f"{(sum(row) - row[i]) / (len(row) - 1):,.0f}",) for i, row in enumerate(shared)]
-        title = "Shards; shared: entities in common with another client, on average"
-    rows = [(*count, *pair) for count, pair in zip(counts, pairs, strict=True)]
-    outside, unseen = sum(summary.outside), sum(summary.unseen)
-    lost = (
-        f"In no shard: {outside:,} triples; left out: {unseen:,} held-out triples with names that their client's "
-        "train lacks.\n"
-    )
-    return Group(grid(title, header, rows), lost) if outside or unseen else grid(title, header, rows)
 
 
 def human_bytes(count: float) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fedkge.cli.arguments import ColumnNames, GraphPath, Json, SkipHeader
-from fedkge.cli.metric_tables import shard_table
+from fedkge.cli.shard_table import shard_table
 from fedkge.cli.tables import print_json, print_line, say, stdout
 from fedkge.graph.datasets import load
 from fedkge.graph.readers import parse_columns
