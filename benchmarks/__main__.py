@@ -21,6 +21,7 @@ BENCHMARKS = {
     "federation": "a round over NVFlare beyond local training, beside the embedded engine; float16 on the wire",
     "report_page": "size and time of the report of a 100-round run with five attacks",
     "holds": "how much of codex-s and FB15k-237 a noisy copy holds, and what released values say about it (minutes)",
+    "digests": "same bits: models of every strategy and defence under research seeds, against a stored table (--check)",
     "reading": "CPU time for files of line ends, of one line and of triples: it grows with the size and no faster",
 }
 """Name of a module here with a `main(arguments)` that returns an exit code, and what it measures."""

@@ -24,6 +24,7 @@ from fedkge.deploy.ring import carry
 from fedkge.deploy.signatures import SEAL_BYTES, Address, Refusal, Signer, Verifier, public_key
 from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.wire import decode, encode
+from fedkge.federation.aggregation import WeightedMean
 from fedkge.federation.messages import (
     Align,
     Aligned,
@@ -50,7 +51,7 @@ NAMES = tuple(f"{number:032x}" for number in range(ROWS))
 TAGS = np.zeros((ROWS, PSEUDONYM_BYTES), np.uint8)
 GREETING = Greeting({"entities": NAMES}, {"entities": WIDTH}, 30, {"entities": TAGS})
 TABLE = np.full((ROWS, WIDTH), 0.5, np.float32)
-PLAN = ServerPlan(ModelShape(WIDTH, 1.0, 1), seed=1, weighted=True, minimum_owners=2)
+PLAN = ServerPlan(ModelShape(WIDTH, 1.0, 1), seed=1, aggregation=WeightedMean(), minimum_owners=2)
 
 
 class _Nobody:

@@ -15,12 +15,12 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import sealed
 from fedkge.accounting.promises import Promise
 from fedkge.api.training import open_run
-from fedkge.audit import run_audit
 from fedkge.base.errors import FedkgeError
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.status import Status, read_status
 from fedkge.deploy.wire import encode
 from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.recorded_audit import run_audit
 from fedkge.experiments.target_files import FORMAT, read_targets
 from fedkge.graph import Vocabulary
 from fedkge.graph.split import Shards, split

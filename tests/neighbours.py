@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from fedkge.accounting import ledger_chain
+from fedkge.defences import advance, name_release
 from fedkge.defences.noisy_copy import noisy_copy
 from fedkge.defences.private_training import PrivateTrainer
-from fedkge.federation import advance, name_release, run
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
@@ -31,6 +31,7 @@ from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
+from fedkge.runs import run
 from fedkge.store.state_folder import VARIABLE
 
 TRIPLES = 3400

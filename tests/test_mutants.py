@@ -38,7 +38,7 @@ from fedkge.mechanisms import counts as counting
 from fedkge.mechanisms.counts import NoisyCounts, threshold_for
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.per_triple import Differentiator
-from tests.federation.conftest import SHORT
+from tests.short_runs import SHORT
 
 GRAPH = synthetic_graph(entities=150, relations=5, triples=4200, seed=4)
 SIZES = len(GRAPH.entities), len(GRAPH.relations)

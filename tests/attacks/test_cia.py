@@ -24,7 +24,7 @@ from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import Embedding, Tables, make_scorer
 from fedkge.models.tables import Table
 from tests.attacks import MARGIN, MODELS, area_under_curve, shape_of, twin
-from tests.attacks.test_recorded import tiny
+from tests.experiments.test_recorded_views import tiny
 
 ENTITIES, RELATIONS, DIMENSION = 12, 3, 4
 TARGETS = np.array([[0, 0, 1], [2, 1, 3], [1, 2, 4], [5, 0, 5], [3, 1, 6], [0, 0, 7]], np.int32)

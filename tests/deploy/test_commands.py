@@ -18,7 +18,7 @@ from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
 from fedkge.deploy.signatures import public_key
 from fedkge.deploy.site_settings import read_site
-from tests.test_private_files import open_to_others
+from tests.base.test_private_files import open_to_others
 
 
 def call(*arguments: object) -> tuple[int, str]:

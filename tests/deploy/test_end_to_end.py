@@ -24,8 +24,8 @@ from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
 from fedkge.graph.datasets import load
 from fedkge.graph.split import split
+from tests.base.test_private_files import open_to_others
 from tests.deploy.small import DEFENDED, OPEN, SEED, Parties, deployed, embedded, small_layout, spent_rounds, trained
-from tests.test_private_files import open_to_others
 
 DEMO = {"dimension": 16, "rounds": 2, "local_epochs": 1, "batch_size": 256, "record": "all"}
 

@@ -21,8 +21,8 @@ from fedkge.deploy.wire import decode, encode
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Sharing, Upload
 from fedkge.runs.run import MODEL
 from fedkge.store.durable_files import load_tensors
+from tests.base.test_private_files import open_to_others
 from tests.deploy.every_message import joined, parts
-from tests.test_private_files import open_to_others
 
 SITES = ("a-mallory", "north", "south")
 """The hostile one comes first, where a server that trusts its first client would believe it."""

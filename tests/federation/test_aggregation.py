@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from fedkge.base.errors import ConfigurationError
 from fedkge.federation import aggregation
-from fedkge.federation.aggregation import average, believable_weights, complaint
+from fedkge.federation.aggregation import AGGREGATIONS, average, make_aggregation
+from fedkge.federation.claimed_weights import believable_weights
+from fedkge.federation.embedded import EmbeddedEngine
+from fedkge.federation.server import Server, ServerPlan
+from fedkge.federation.upload_checks import complaint
+from fedkge.runs.run import shape_of
+from tests.short_runs import make_clients, short
 
 FLOATS = st.floats(-1000, 1000, width=32)
 
@@ -152,3 +162,46 @@ def test_claims_of_like_density_count_as_they_are(federation, density, data):
         name: int((counts[rows] > 1).sum()) * density * data.draw(st.integers(1, 4)) for name, rows in owners.items()
     }
     assert believable_weights(claims, [owners]) == {name: float(claim) for name, claim in claims.items()}
+
+
+@dataclass(frozen=True)
+class Largest:
+    """A stranger's rule: each number is the largest that an owner uploaded."""
+
+    name: ClassVar[str] = "largest"
+    uses_claims: ClassVar[bool] = False
+
+    def aggregate(self, table, uploads, owners, claims):  # noqa: ARG002
+        result = np.full_like(table, -np.inf)
+        for name, rows in uploads.items():
+            result[owners[name]] = np.maximum(result[owners[name]], rows)
+        return np.where(np.isinf(result), table, result)
+
+
+def test_a_registered_aggregation_is_what_the_server_uses(shards, monkeypatch):
+    monkeypatch.setitem(AGGREGATIONS, Largest.name, Largest)
+    configuration = short()
+    server = Server(
+        EmbeddedEngine(make_clients(shards.graphs, configuration), threads=1),
+        ServerPlan(shape_of(configuration), seed=5, aggregation=make_aggregation("largest")),
+    )
+    before, report = server.tables["entities"], server.run_round()
+    rows = {name: upload.rows["entities"] for name, upload in report.uploads.items()}
+    expected = Largest().aggregate(before, rows, server.owners["entities"], {})
+    assert np.array_equal(server.tables["entities"], expected)
+    assert not np.array_equal(expected, average(before, rows, server.owners["entities"], dict.fromkeys(rows, 1.0)))
+
+
+def test_an_unknown_aggregation_names_the_near_ones():
+    with pytest.raises(ConfigurationError, match="unknown aggregation 'wieghted': did you mean weighted"):
+        make_aggregation("wieghted")
+
+
+def test_doubts_are_told_only_where_claims_count(shards):
+    configuration = short()
+    for name, told in (("mean", False), ("weighted", True)):
+        clients = make_clients(shards.graphs, configuration)
+        plan = ServerPlan(shape_of(configuration), seed=5, aggregation=make_aggregation(name))
+        server = Server(EmbeddedEngine(clients, threads=1), plan)
+        server.weights = dict.fromkeys(server.weights, 0.5)
+        assert bool(server.doubted) is told

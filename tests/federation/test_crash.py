@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def kill_and_resume(folder: Path, kills: int, kind: str, seed: int) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
-    command = [sys.executable, "-m", "tests.federation.nursery", str(folder), str(kills), kind, str(seed)]
+    command = [sys.executable, "-m", "tests.federation.crash_runs", str(folder), str(kills), kind, str(seed)]
     done = subprocess.run(
         command, env={**environment, "OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
     )

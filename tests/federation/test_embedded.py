@@ -14,7 +14,7 @@ from fedkge.federation.union import evidence, unite
 from fedkge.graph import Graph
 from fedkge.graph.split import split
 from fedkge.models.scorer import ModelShape
-from tests.federation.conftest import make_clients, short
+from tests.short_runs import make_clients, short
 
 
 class Slow:

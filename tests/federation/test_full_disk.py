@@ -14,8 +14,8 @@ from fedkge.base.errors import PrivacyError
 from fedkge.federation.observer import Observer
 from fedkge.runs.account import open_account
 from fedkge.store.durable_files import StorageError, load_tensors
-from tests.federation.conftest import short
-from tests.federation.nursery import DEFENCES
+from tests.federation.crash_runs import DEFENCES
+from tests.short_runs import short
 
 KINDS = {"open": short(), **{kind: short(**options, noise_seed=4) for kind, options in DEFENCES.items()}}
 

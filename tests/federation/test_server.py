@@ -11,7 +11,7 @@ from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Fit, Greeting, Hello, Scores
 from fedkge.federation.server import Server, ServerPlan, weighted_mean
 from fedkge.runs.run import shape_of
-from tests.federation.conftest import Mischief, make_clients, short, with_rows
+from tests.short_runs import Mischief, make_clients, short, with_rows
 
 
 def plan(**changes):

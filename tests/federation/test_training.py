@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedkge.base.errors import ConfigurationError
+from fedkge.federation.aggregation import AGGREGATIONS, make_aggregation
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.observer import Observer
 from fedkge.federation.server import Server, ServerPlan
@@ -15,7 +16,7 @@ from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.run import RunDirectory, provenance_of, shape_of
 from fedkge.store.randomness import client_generator, server_generator
-from tests.federation.conftest import make_clients, short
+from tests.short_runs import make_clients, short
 
 
 def train(shards, observer=None, **options):
@@ -73,11 +74,11 @@ def test_local_steps_count_steps_over_epoch_borders(graph):
         assert tables.entities.tobytes() == centrally(graph, short(**options)).entities.tobytes()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("state", ["reset", "kept"])
-def test_two_identical_clients_equal_one_bit_for_bit(graph, weighted, state):
+def test_two_identical_clients_equal_one_bit_for_bit(graph, aggregation, state):
     configuration = short(optimiser_state=state)
-    plan = ServerPlan(shape_of(configuration), seed=5, weighted=weighted)
+    plan = ServerPlan(shape_of(configuration), seed=5, aggregation=make_aggregation(aggregation))
     servers = []
     for count in (1, 2):
         clients = make_clients([graph] * count, configuration, numbers=[0] * count)

@@ -21,7 +21,6 @@ import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import CHECKSUM, sealed
 from fedkge.api.training import open_run, resume
-from fedkge.audit import run_audit
 from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
 from fedkge.cli.app import app
 from fedkge.configuration import Configuration, parse, read_toml
@@ -29,6 +28,7 @@ from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import Status, read_status
 from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.recorded_audit import run_audit
 from fedkge.report.gather import gather
 from fedkge.runs.run import RunDirectory
 from fedkge.runs.transcript import Transcript

@@ -11,13 +11,13 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.promises import Promise
 from fedkge.api.training import start, train
-from fedkge.audit import run_audit
 from fedkge.experiments.experiment import AttackPlan, run_attacks
+from fedkge.experiments.recorded_audit import run_audit
 from fedkge.graph import Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.events import Charge, SampledGaussian
-from tests.attacks.test_recorded import tiny
+from tests.experiments.test_recorded_views import tiny
 
 NASTY = (
     "<script>document.title = 'owned'</script>",

@@ -11,16 +11,16 @@ from markupsafe import escape
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import train
-from fedkge.audit import run_audit
 from fedkge.defences.noisy_copy import NoisyCopy
 from fedkge.defences.noisy_copy.noisy_copy import cells_of
+from fedkge.experiments.recorded_audit import run_audit
 from fedkge.graph.shards import Shards
 from fedkge.mechanisms.responses import flip_chance
 from fedkge.report import gather
 from fedkge.report.document import Document
 from fedkge.report.page import render
 from fedkge.runs.state_file import saved_release
-from tests.audit.test_white_box_copy import OPTIONS, SHARDS
+from tests.experiments.test_white_box_copy import OPTIONS, SHARDS
 
 ADVICE = "--canary-source likely"
 

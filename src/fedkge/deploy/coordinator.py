@@ -25,6 +25,7 @@ from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
+from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.messages import (
     NO_LIMIT,
@@ -162,7 +163,7 @@ class Coordinator:
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():
             self._tell(f"{name} does not take part: {reason}")
-        for name, reason in server.doubted.items() if configuration.aggregation == "weighted" else ():
+        for name, reason in server.doubted.items():
             self._tell(f"{name} {reason}")
         self._all_at_first({*accepted} - set(strangers) - set(server.excluded))
         if self._checkpoint.exists():
@@ -176,7 +177,7 @@ class Coordinator:
         return ServerPlan(
             shape_of(configuration),
             configuration.seed or 0,
-            configuration.aggregation == "weighted",
+            make_aggregation(configuration.aggregation),
             configuration.fraction,
             configuration.least_clients,
             configuration.largest_row_norm,

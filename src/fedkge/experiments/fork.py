@@ -15,7 +15,8 @@ from fedkge.attacks.view import partial_table
 from fedkge.base.errors import ConfigurationError
 from fedkge.defences.defence import defence_of
 from fedkge.defences.releases import Released
-from fedkge.federation.aggregation import average
+from fedkge.federation.aggregation import make_aggregation
+from fedkge.federation.claimed_weights import believable_weights
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Rows, Upload
 from fedkge.models import Embedding, Tables
@@ -38,6 +39,7 @@ class ForkedSeat:
         if adversary not in run.clients:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
         self._run, self._adversary = run, adversary
+        self._aggregation = make_aggregation(run.configuration.aggregation)
         self._recorded = self._round = round_number
         record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
         self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
@@ -68,18 +70,16 @@ class ForkedSeat:
     def submit(self, rows: Table) -> Table:
         """End the round with this upload; the honest clients train when the next round ends."""
         uploads = {**self._honest_uploads(), self._adversary: rows[self._places[self._adversary]].astype(np.float32)}
-        weights = {name: self._weight(name) for name in uploads}
-        self._table = average(self._table, uploads, self._places, weights)
+        weights = believable_weights({name: self._claim(name) for name in self._run.clients}, [self._places])
+        self._table = self._aggregation.aggregate(self._table, uploads, self._places, weights)
         self._round += 1
         return self._own(self._table[self._places[self._adversary]])
 
-    def _weight(self, name: str) -> float:
-        weighted = self._run.configuration.aggregation == "weighted"
-        if not weighted:
-            return 1.0
+    def _claim(self, name: str) -> int:
+        """How many triples the client says it has: the noisy number under a defence."""
         if self._run.ledger is not None:
-            return float(self._run.ledger.promises[name].facts["triples"])
-        return float(len(self._run.shards[self._run.clients.index(name)].train))
+            return int(self._run.ledger.promises[name].facts["triples"])
+        return len(self._run.shards[self._run.clients.index(name)].train)
 
     def _own(self, rows: Rows) -> Table:
         return partial_table(rows, self._places[self._adversary], len(self._run.entities))

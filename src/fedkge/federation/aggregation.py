@@ -1,91 +1,96 @@
-"""What the server does with uploads: refuse bad ones, average the good ones over the owners of each row."""
+"""How uploads become the next table: one class per rule, chosen by name.
+
+Server, coordinator and forks use the same object, so that an attack on a fork meets the rule of the real federation.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedkge.base.registry import look_up
+from fedkge.federation.claimed_weights import Index
 from fedkge.federation.messages import Rows
-
-Index = NDArray[np.int64]
-"""Places of a client's rows in the server's table."""
 
 ROWS_AT_ONCE = 4096
 """Sums are kept in float64 for this many rows at a time: they stay in the cache, and no table of doubles is needed."""
 
 
-def complaint(rows: Any, expected: tuple[int, int], largest_norm: float) -> str | None:
-    """Why an uploaded table must be refused, or None when it is fine.
+class Aggregation(Protocol):
+    """A rule that turns the uploads of one round into the next table."""
 
-    >>> complaint(np.array([[np.nan]], np.float32), (1, 1), 10.0)
-    '1 of 1 rows hold numbers that are not finite'
+    name: ClassVar[str]
+    uses_claims: ClassVar[bool]
+    """Whether a client's claimed number of triples changes the result, so that a doubtful claim is worth a note."""
+
+    def aggregate(
+        self, table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], claims: Mapping[str, float]
+    ) -> Rows:
+        """The next table. A row that nobody uploaded stays as it is in `table`.
+
+        `owners` has the places of each client's rows in the table; `claims` has how many triples each client counts
+        for (`claimed_weights`).
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean over the owners of each row, as FedE averages.
+
+    >>> uploads = {"a": np.array([[1.0]], np.float32), "b": np.array([[4.0]], np.float32)}
+    >>> owners = {"a": np.array([0]), "b": np.array([0])}
+    >>> Mean().aggregate(np.zeros((1, 1), np.float32), uploads, owners, {"a": 1.0, "b": 2.0}).tolist()
+    [[2.5]]
     """
-    return misfit(rows, expected) or excess(rows, largest_norm)
+
+    name: ClassVar[str] = "mean"
+    uses_claims: ClassVar[bool] = False
+
+    def aggregate(
+        self,
+        table: Rows,
+        uploads: Mapping[str, Rows],
+        owners: Mapping[str, Index],
+        claims: Mapping[str, float],  # noqa: ARG002
+    ) -> Rows:
+        """Every owner of a row counts once."""
+        return average(table, uploads, owners, dict.fromkeys(uploads, 1.0))
 
 
-def misfit(rows: Any, expected: tuple[int, int]) -> str | None:
-    """Why this is not a table of the right kind, or None when it is."""
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
-        return f"expected a float32 table, got {getattr(rows, 'dtype', type(rows).__name__)}"
-    if rows.shape != expected:
-        return f"expected shape {expected}, got {rows.shape}"
-    return None
+@dataclass(frozen=True, slots=True)
+class WeightedMean:
+    """The mean over the owners of each row, weighted by how many triples each of them counts for.
 
-
-def excess(rows: Rows, largest_norm: float) -> str | None:
-    """How a table shows that its training has diverged, or None when it does not."""
-    # In float64 no finite float32 row overflows, so a sum that is not finite tells of a number that is not.
-    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    broken = len(rows) - int(np.isfinite(squares).sum())
-    if broken:
-        return f"{broken} of {len(rows)} rows hold numbers that are not finite"
-    largest = float(np.sqrt(squares.max(initial=0.0)))
-    if largest > largest_norm:
-        return f"row norm {largest:.3g} exceeds the largest allowed, {largest_norm:g}"
-    return None
-
-
-DENSEST = 4
-"""A client weighs at most so many times as much per row as the median client."""
-
-
-def believable_weights(claims: Mapping[str, int], tables: Iterable[Mapping[str, Index]]) -> dict[str, float]:
-    """What each client weighs in a weighted mean: its claimed number of triples, as far as alignment bears it out.
-
-    Nobody can check a claim. But the server has seen which rows a client owns together with others, and triples per
-    such row are of the same order everywhere. So a claim counts up to DENSEST times the (lower) median of all clients'
-    triples per row, times the client's own rows. Rows that nobody else owns do not count: they can be invented. This
-    bounds one client as long as most claims are honest. A claim that is within the bound counts as it is.
-
-    `tables` has the rows of each client in each table that is shared.
-
-    >>> entities = {"a": np.arange(10), "b": np.arange(10), "c": np.arange(10)}
-    >>> believable_weights({"a": 2**53 - 1, "b": 30, "c": 50}, [entities])
-    {'a': 200.0, 'b': 30.0, 'c': 50.0}
+    >>> uploads = {"a": np.array([[1.0]], np.float32), "b": np.array([[4.0]], np.float32)}
+    >>> owners = {"a": np.array([0]), "b": np.array([0])}
+    >>> WeightedMean().aggregate(np.zeros((1, 1), np.float32), uploads, owners, {"a": 1.0, "b": 2.0}).tolist()
+    [[3.0]]
     """
-    rows = dict.fromkeys(claims, 0)
-    for table in tables:
-        for name, number in _rows_with_others(table).items():
-            rows[name] += number
-    densities = sorted(Fraction(claims[name], rows[name]) for name in claims if rows[name])
-    if len(densities) < 2:
-        return {name: float(claim) for name, claim in claims.items()}
-    densest = DENSEST * densities[(len(densities) - 1) // 2]
-    bounds = {name: float(densest * number) if number else math.inf for name, number in rows.items()}
-    return {name: min(float(claim), bounds[name]) for name, claim in claims.items()}
+
+    name: ClassVar[str] = "weighted"
+    uses_claims: ClassVar[bool] = True
+
+    def aggregate(
+        self, table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], claims: Mapping[str, float]
+    ) -> Rows:
+        """A client counts as often as it has triples."""
+        return average(table, uploads, owners, {name: claims[name] for name in uploads})
 
 
-def _rows_with_others(table: Mapping[str, Index]) -> dict[str, int]:
-    """How many of each client's rows another client owns too."""
-    counts = np.zeros(1 + max((int(rows.max(initial=-1)) for rows in table.values()), default=-1), np.int64)
-    for rows in table.values():
-        counts[rows] += 1
-    return {name: int((counts[rows] > 1).sum()) for name, rows in table.items()}
+AGGREGATIONS: dict[str, type[Aggregation]] = {rule.name: rule for rule in (Mean, WeightedMean)}
+
+
+def make_aggregation(name: str) -> Aggregation:
+    """The aggregation called `name`, or an error that lists the near ones.
+
+    >>> make_aggregation("weighted").uses_claims
+    True
+    """
+    return look_up(AGGREGATIONS, name, "aggregation")()
 
 
 def covers(places: Index, size: int) -> bool:

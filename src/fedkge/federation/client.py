@@ -22,7 +22,6 @@ from fedkge.defences.defended import DefendedRounds
 from fedkge.defences.plain_training import train_plainly
 from fedkge.defences.releases import Released
 from fedkge.evaluation import evaluate
-from fedkge.federation.aggregation import complaint
 from fedkge.federation.messages import (
     Evaluate,
     Fit,
@@ -38,6 +37,7 @@ from fedkge.federation.messages import (
     Sharing,
     Upload,
 )
+from fedkge.federation.upload_checks import complaint
 from fedkge.graph import Graph
 from fedkge.graph.summary import leaked
 from fedkge.mechanisms.noise import NoiseSource

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from fedkge.base.errors import FedkgeError, NumericalError, RunError
 from fedkge.evaluation import weighted_metrics
-from fedkge.federation.aggregation import Index, average, believable_weights, covers, excess, misfit
+from fedkge.federation.aggregation import Aggregation, Mean, covers
+from fedkge.federation.claimed_weights import Index, believable_weights
 from fedkge.federation.messages import (
     LARGEST_LOSS,
     NO_LIMIT,
@@ -28,6 +29,7 @@ from fedkge.federation.messages import (
     payload_bytes,
 )
 from fedkge.federation.union import evidence, unite
+from fedkge.federation.upload_checks import excess, misfit
 from fedkge.models.embedding import initial_rows
 from fedkge.models.scorer import ModelShape
 from fedkge.store.randomness import server_generator
@@ -39,7 +41,7 @@ class ServerPlan:
 
     shape: ModelShape
     seed: int
-    weighted: bool = False
+    aggregation: Aggregation = field(default_factory=Mean)
     fraction: float = 1.0
     minimum_clients: int = 1
     largest_row_norm: float = 1000.0
@@ -109,7 +111,9 @@ class Server:
 
     @property
     def doubted(self) -> dict[str, str]:
-        """Clients whose claimed number of triples does not count in full, and what they weigh."""
+        """Clients whose claimed number of triples does not count in full, where claims count at all."""
+        if not self._plan.aggregation.uses_claims:
+            return {}
         return {
             name: f"claims {greeting.triples:,} triples, far more per row than others: weighs {self.weights[name]:.0f}"
             for name, greeting in self._greetings.items()
@@ -252,10 +256,9 @@ class Server:
         return upload
 
     def _average(self, uploads: Mapping[str, Upload]) -> None:
-        weights = {name: self.weights[name] if self._plan.weighted else 1.0 for name in uploads}
         for kind, table in self.tables.items():
             rows = {name: upload.rows[kind] for name, upload in uploads.items()}
-            self.tables[kind] = average(table, rows, self.owners[kind], weights)
+            self.tables[kind] = self._plan.aggregation.aggregate(table, rows, self.owners[kind], self.weights)
 
     def evaluate(self, split: str) -> dict[str, Scores]:
         """Each client's ranking of its own held-out triples with the tables as they are now."""

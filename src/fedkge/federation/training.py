@@ -20,6 +20,7 @@ from fedkge.defences.defence import defence_of
 from fedkge.defences.name_release import FOLDER, NameFiles, with_released_names
 from fedkge.defences.releases import model_arrays
 from fedkge.evaluation import Evaluation
+from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
@@ -364,7 +365,7 @@ def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> Se
     return ServerPlan(
         shape_of(configuration),
         _seed_of(configuration),
-        configuration.aggregation == "weighted",
+        make_aggregation(configuration.aggregation),
         configuration.fraction,
         minimum,
         configuration.largest_row_norm,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
-from fedkge.federation.aggregation import Index
+from fedkge.federation.claimed_weights import Index
 from fedkge.federation.messages import Greeting, Shared, Word
 
 

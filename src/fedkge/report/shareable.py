@@ -2,7 +2,7 @@
 
 Rule: an unpaid function of private triples is its owner's alone. So a shareable output is a function of releases that a
 ledger has paid for, of the configuration, and of names, which are public in the promise. For two neighbouring graphs
-with the same releases it is the same, byte for byte: tests/test_shareable.py trains on both and compares all of them.
+with the same releases it is the same, byte for byte: `tests/report/test_shareable.py` trains on both and compares them.
 A file, an export format or a message that stands in neither list makes a test fail.
 """
 

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.federation.messages import Failure
+from fedkge.federation.server import Server, ServerPlan
+from fedkge.federation.training import Federation
+from fedkge.runs.run import RunDirectory, shape_of
+from fedkge.runs.transcript import Transcript, View, recorded_rounds
+from tests.short_runs import Mischief, make_clients, short
+
+NAMES = ["client-0", "client-1", "client-2"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "rounds"),
+    [("none", []), ("all", [1, 2, 3, 4, 5, 6, 7]), ("every:3", [3, 6]), ("every:9", []), ("1,5", [1, 5]), ("7", [7])],
+)
+def test_rules(rule, rounds):
+    assert sorted(recorded_rounds(rule, 7)) == rounds
+
+
+@pytest.mark.parametrize("rule", ["", "some", "every:", "every:0", "every:-2", "every:x", "1,,2", "1;2"])
+def test_bad_rules_say_what_was_expected(rule):
+    with pytest.raises(ConfigurationError, match="record: expected none, all, every:N or a list like 1,5,10; got"):
+        recorded_rounds(rule, 7)
+
+
+@pytest.mark.parametrize("rule", ["0", "8", "1,8", "-1"])
+def test_rounds_that_do_not_exist_cannot_be_recorded(rule):
+    with pytest.raises(ConfigurationError, match="record: expected rounds from 1 to 7"):
+        recorded_rounds(rule, 7)
+
+
+@given(st.sets(st.integers(1, 50), min_size=1))
+def test_lists_mean_themselves(rounds):
+    assert recorded_rounds(",".join(map(str, rounds)), 50) == rounds
+
+
+@pytest.fixture
+def recorded(shards, tmp_path):
+    """Three rounds, of which the first and the last are recorded; client-2 fails in the last."""
+    configuration = short()
+    engine = Mischief(make_clients(shards, configuration))
+    engine.spoil[3, "client-2"] = lambda _: Failure("client-2", "away")
+    server = Server(engine, ServerPlan(shape_of(configuration), seed=5))
+    transcript, reports = Transcript(tmp_path), {}
+    for number in (1, 2, 3):
+        reports[number] = server.run_round()
+        if number != 2:
+            transcript.write(reports[number])
+    return transcript, reports
+
+
+def equal(seen, report, broadcasts, uploads):
+    assert set(seen.broadcasts) == set(broadcasts)
+    assert set(seen.uploads) == set(uploads)
+    for name in broadcasts:
+        np.testing.assert_array_equal(seen.broadcasts[name]["entities"], report.broadcasts[name]["entities"])
+    for name in uploads:
+        np.testing.assert_array_equal(seen.uploads[name]["entities"], report.uploads[name].rows["entities"])
+
+
+def test_the_server_sees_every_message(recorded):
+    transcript, reports = recorded
+    view = transcript.view(server=True)
+    assert view.rounds() == transcript.rounds() == [1, 3]
+    equal(view.see(1), reports[1], NAMES, NAMES)
+    equal(view.see(3), reports[3], NAMES, NAMES[:2])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_client_sees_its_own_messages_only(recorded, name):
+    transcript, reports = recorded
+    equal(transcript.view(clients=[name]).see(1), reports[1], [name], [name])
+    equal(transcript.view(clients=name).see(3), reports[3], [name], [name] if name != "client-2" else [])
+
+
+def test_a_collusion_sees_the_union(recorded):
+    transcript, reports = recorded
+    equal(transcript.view(clients=["client-0", "client-2"]).see(1), reports[1], NAMES[::2], NAMES[::2])
+    equal(transcript.view(server=True, clients=["client-1"]).see(1), reports[1], NAMES, NAMES)
+
+
+def test_a_view_cannot_be_widened(recorded):
+    view = recorded[0].view(clients=["client-0"])
+    for attribute, value in (("server", True), ("clients", frozenset(NAMES)), ("anything", 1)):
+        with pytest.raises(AttributeError):
+            setattr(view, attribute, value)
+    assert not hasattr(view, "__dict__")
+    assert {name for name in dir(view) if not name.startswith("_")} == {"clients", "rounds", "see", "server"}
+    assert isinstance(view.clients, frozenset)
+    view.see(1).uploads.update({"client-1": {}})
+    assert set(view.see(1).uploads) == {"client-0"}
+
+
+@pytest.mark.parametrize("name", ["*", "client-*", "client-?", "../round-000001/upload-client-1", "", "CLIENT-1"])
+def test_odd_names_open_nothing(recorded, name):
+    view = recorded[0].view(clients=[name])
+    assert view.rounds() == []
+    assert (view.see(1).broadcasts, view.see(1).uploads) == ({}, {})
+
+
+def test_nobody_has_no_view(tmp_path):
+    with pytest.raises(ConfigurationError, match="name at least one"):
+        Transcript(tmp_path).view()
+    with pytest.raises(ConfigurationError, match="name at least one"):
+        View(tmp_path, False, frozenset())
+
+
+@pytest.mark.parametrize("number", [0, 2, 4])
+def test_a_round_that_was_not_recorded_says_so(recorded, number):
+    with pytest.raises(RunError, match=f"round {number} was not recorded: train with --record"):
+        recorded[0].view(server=True).see(number)
+
+
+def test_writing_a_round_again_forgets_what_a_crash_left(recorded, tmp_path):
+    transcript, reports = recorded
+    folder = tmp_path / "transcript" / "round-000003"
+    (folder / "upload-client-2.safetensors").write_bytes((folder / "upload-client-1.safetensors").read_bytes())
+    (folder / "upload-client-1.safetensors.partial").write_bytes(b"half")
+    transcript.write(reports[3])
+    equal(transcript.view(server=True).see(3), reports[3], NAMES, NAMES[:2])
+    assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("strategy", "private"), [("fede", "relations"), ("fedr", "entities")])
+def test_private_tables_are_their_holders_alone(shards, tmp_path, strategy, private):
+    configuration = short(strategy=strategy, record="all", rounds=2)
+    directory = RunDirectory(tmp_path)
+    directory.create(configuration, {})
+    federation = Federation(tuple(shards), configuration, directory)
+    federation.run()
+    transcript = Transcript(tmp_path)
+    for number in (1, 2):
+        assert transcript.view(server=True).see(number).private == {}
+        assert set(transcript.view(server=True).see(number).results) == set(NAMES)
+        for name in NAMES:
+            seen = transcript.view(clients=[name]).see(number)
+            assert set(seen.private) == set(seen.results) == {name}
+            assert set(seen.private[name]) == {private}
+        assert set(transcript.view(server=True, clients=["client-1"]).see(number).private) == {"client-1"}
+    tables = {"entities": federation.clients["client-0"].embedding.tables.entities}
+    tables["relations"] = federation.clients["client-0"].embedding.tables.relations
+    last = transcript.view(clients=["client-0"]).see(2)
+    np.testing.assert_array_equal(last.private["client-0"][private], tables[private])
+    for sent, result in zip(
+        transcript.view(server=True).see(2).broadcasts.values(),
+        transcript.view(server=True).see(1).results.values(),
+        strict=True,
+    ):
+        assert {kind: rows.tobytes() for kind, rows in sent.items()} == {k: r.tobytes() for k, r in result.items()}
