@@ -28,7 +28,7 @@ from fedkge.defences.defence import defence_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.policy import accept, proposal
-from fedkge.deploy.site_graph import canonical_site, keyed, site_graph
+from fedkge.deploy.site_graph import canonical_site, keyed, raw_graph, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.trial import COMMAND
 from fedkge.deploy.wire import Numbers, as_reply, as_request, decode, encode
@@ -105,7 +105,7 @@ def clients_of(layout: Layout, folder: Path) -> dict[str, Client]:
     for name, path in layout.sites.items():
         site, ledger = read_site(path), Ledger.in_memory()
         options = accept(proposal(configuration), site)
-        graph = site_graph(canonical_site(site), keyed(read_key(site.key), site.federation)).graph
+        graph = site_graph(canonical_site(site, raw_graph(site)), keyed(read_key(site.key), site.federation)).graph
         defence = defence_of(options, name, graph, ledger, site.number)
         plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan, folder)

@@ -26,7 +26,7 @@ from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import accept, proposal
 from fedkge.deploy.ring import pseudonyms_of
-from fedkge.deploy.site_graph import canonical_site, site_graph
+from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.trial import COMMAND
@@ -84,7 +84,7 @@ def aligned(layout: Layout) -> dict[str, Graph]:
         site = read_site(path)
         pseudonymise = pseudonyms_of(site, read_key(site.key))
         assert pseudonymise is not None
-        found[name] = site_graph(canonical_site(site), pseudonymise).graph
+        found[name] = site_graph(canonical_site(site, raw_graph(site)), pseudonymise).graph
     return found
 
 

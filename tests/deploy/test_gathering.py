@@ -15,7 +15,7 @@ from fedkge.api.reports import write_report
 from fedkge.api.training import open_run
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import parse
-from fedkge.deploy.gathering import gather
+from fedkge.deploy.gathering import PlantedCanaries, gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
 from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
@@ -40,7 +40,9 @@ def gathered(folder: Path, owners: int, defence: Mapping[str, Any] = DEFENDED) -
     with InOneProcess(layout) as federation:
         federation.run()
     sites = [read_site(path) for path in layout.sites.values()]
-    return layout, open_run(gather(layout.settings, sites, folder / "everything", folder / CANARIES))
+    assert canaries is not None
+    planted = PlantedCanaries(folder / CANARIES, 40, len(canaries.inserted))
+    return layout, open_run(gather(layout.settings, sites, folder / "everything", planted))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from fedkge.defences.noisy_copy.holding import holding_of
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.policy import accept
 from fedkge.deploy.preview import preview
-from fedkge.deploy.site_graph import canonical_site
+from fedkge.deploy.site_graph import canonical_site, raw_graph
 from fedkge.deploy.site_settings import parse_site, read_site
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit
@@ -84,7 +84,7 @@ def test_of_a_copy_that_is_drawn_it_says_what_that_one_holds(folder: Path) -> No
     """The estimate reads the copy and the public number of triples: with the same copy, any triples get the same."""
     path = write(folder, "epsilon = 8\npublic-triples = 130")
     settings = read_site(path)
-    graph = canonical_site(settings).graph
+    graph = canonical_site(settings, raw_graph(settings)).graph
     directory = RunDirectory(settings.run)
     directory.checkpoints.mkdir(parents=True)
     ledger, options = Ledger.open(directory.ledger), accept(settings.limits.usual, settings)

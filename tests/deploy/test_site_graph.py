@@ -7,8 +7,9 @@ import pytest
 
 from fedkge.base.errors import DataError
 from fedkge.deploy.alignment import pseudonyms
+from fedkge.deploy.canonical import CanonicalGraph
 from fedkge.deploy.keys import Key
-from fedkge.deploy.site_graph import canonical_site, keyed, read_list, site_graph, with_names
+from fedkge.deploy.site_graph import canonical_site, keyed, raw_graph, read_list, site_graph, with_names
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.graph import Graph
 
@@ -21,8 +22,12 @@ def site(folder: Path, triples: str, **more: Any) -> SiteSettings:
     return SiteSettings(**{**least, "entities": "from-triples", "graph": str(folder / "graph.tsv"), **more})
 
 
+def read_canonically(settings: SiteSettings) -> CanonicalGraph:
+    return canonical_site(settings, raw_graph(settings))
+
+
 def named(folder: Path, triples: str, **more: Any) -> tuple[list[str], set[tuple[str, str, str]]]:
-    made = site_graph(canonical_site(site(folder, triples, **more)), keyed(KEY, "study"))
+    made = site_graph(read_canonically(site(folder, triples, **more)), keyed(KEY, "study"))
     names = made.aligned
     return list(made.graph.entities), {
         (names.entities[h], names.relations[r], names.entities[t]) for h, r, t in made.graph.train.tolist()
@@ -54,9 +59,9 @@ def test_a_name_outside_the_list_is_an_error(tmp_path: Path) -> None:
     listed = tmp_path / "entities.txt"
     listed.write_text("a\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"1 entity names that the site's list does not have \('b'\)"):
-        canonical_site(site(tmp_path, "a\tr\tb\n", entities=listed))
+        read_canonically(site(tmp_path, "a\tr\tb\n", entities=listed))
     with pytest.raises(DataError, match="1 relation names"):
-        canonical_site(site(tmp_path, "a\tr\ta\n", relations=listed))
+        read_canonically(site(tmp_path, "a\tr\ta\n", relations=listed))
 
 
 @pytest.mark.parametrize("text", ["", "a\na\n", "\n"])

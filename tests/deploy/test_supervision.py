@@ -95,7 +95,7 @@ def test_a_dead_site_that_nvflare_still_lists_is_not_back(layout: Layout) -> Non
 
 
 def test_a_trial_whose_party_fails_does_not_wait_for_the_others(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, "demo", 2, 1, None, SEED)
+    trial = Trial(tmp_path, 2, 1, None, SEED)
     for name, code in (("server", "raise SystemExit(3)"), ("client-0", "import time; time.sleep(3600)")):
         trial._processes[name] = subprocess.Popen([sys.executable, "-c", code], text=True)
     assert trial._wait() == {"server": 3}

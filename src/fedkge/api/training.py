@@ -13,23 +13,18 @@ from fedkge.api.opening import Data, in_public_order, opened, reopen, shards_of
 from fedkge.api.options import TrainOptions
 from fedkge.api.run import Run
 from fedkge.base.errors import RunError
-from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration, parse
-from fedkge.defences.defence import check_defence
 from fedkge.experiments.canaries import insert_canaries, keep_canaries
 from fedkge.experiments.inline import check_inline, disguise_of
+from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
-from fedkge.federation.strategies import make_strategy
 from fedkge.federation.training import Federation, drafted
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
 from fedkge.graph.split import Shards
-from fedkge.models import make_scorer
-from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs import run as runs
 from fedkge.runs.account import open_account
-from fedkge.runs.run import CONFIG, RunDirectory, provenance_of, shape_of
-from fedkge.runs.transcript import recorded_rounds
+from fedkge.runs.run import CONFIG, RunDirectory, provenance_of
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.randomness import fresh_seed
 
@@ -144,11 +139,7 @@ def _seeded(configuration: Configuration) -> Configuration:
 
 def check(configuration: Configuration) -> None:
     """Refuse names that do not exist, before anything is read or written."""
-    make_scorer(configuration.model, shape_of(configuration))
-    make_strategy(configuration.strategy)
-    look_up(OPTIMISERS, configuration.optimiser, "optimiser")
-    recorded_rounds(configuration.record, configuration.rounds)
-    check_defence(configuration)
+    check_training(configuration)
     check_inline(configuration)
 
 

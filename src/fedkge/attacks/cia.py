@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from fedkge.attacks.upload_difference import match
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
@@ -53,6 +54,7 @@ class Seat(Protocol):
         ...
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Reversal:
     """Scores of the targets right after the reversal and after the waiting rounds, and how well they were aimed at.

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import Triples
 from fedkge.models.scorer import Scorer
 from fedkge.models.tables import Table
@@ -34,6 +35,7 @@ def partial_table(rows: Table, places: NDArray[np.integer], size: int) -> Table:
     return table
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
     """What the adversary holds of one round; None where it holds nothing of that kind.
@@ -53,6 +55,7 @@ class Sight:
     relations: Table | None = None
 
 
+@short_repr("adversary", "victim")
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     """The knowledge of one adversary about one victim.

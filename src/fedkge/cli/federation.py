@@ -106,11 +106,15 @@ def try_out(
 
     The end is a run directory that `fedkge attack`, `audit` and `report` read like any other.
     """
+    from fedkge.cli.planted_canaries import planted_canaries  # noqa: PLC0415
     from fedkge.deploy.trial import Trial  # noqa: PLC0415 (NVFlare is slow to import)
+    from fedkge.graph.datasets import load  # noqa: PLC0415
+    from fedkge.graph.split import split  # noqa: PLC0415
 
-    trial = Trial(out, data, clients, rounds, epsilon or None, seed, canaries)
+    trial = Trial(out, clients, rounds, epsilon or None, seed)
+    shards, planted = planted_canaries(out, split(load(data), clients, "entity", seed), canaries, seed)
     with stops_at_once(f"what there is stays in {out}", trial.stop):
-        result = trial.run(say)
+        result = trial.run(shards, planted, say)
     if as_json:
         print_json(result)
         return

@@ -13,6 +13,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import why_not_private
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration, kebab
 from fedkge.defences.defence import defence_of, planned_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
@@ -21,14 +22,12 @@ from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
 from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.policy import SERVER_MAY_SET, accept, check_noise
-from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, site_graph
+from fedkge.deploy.site_graph import Pseudonymise, SiteGraph, canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Invite
 from fedkge.graph import Graph
-from fedkge.graph.datasets import load
 from fedkge.graph.ordered import ordered
-from fedkge.graph.readers import parse_columns
 from fedkge.graph.restricted import restricted
 from fedkge.runs.account import continue_account
 from fedkge.runs.run import RunDirectory, provenance_of
@@ -39,6 +38,7 @@ OWN = "client-0"
 """As the site is called in its own run directory."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Admission:
     """The terms as the site took them on, and everything that follows from its own files."""
@@ -89,6 +89,7 @@ class Admission:
         return made[0], made[1]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """An invitation that the site accepts, and its own files as they were read; names have no pseudonyms yet."""
@@ -132,9 +133,9 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
             f"{settings.name} takes part in {settings.federation!r} and was invited to {invite.federation!r:.70}"
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
-    raw = raw_graph(settings)
-    raw = raw if configuration.defence == "none" else ordered(raw)
-    canonical, key = canonical_site(settings), read_key(settings.key)
+    read = raw_graph(settings)
+    raw = read if configuration.defence == "none" else ordered(read)
+    canonical, key = canonical_site(settings, read), read_key(settings.key)
     ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
     if ledger is not None:
         check_remembered(ledger, invite)  # before anything is released, or released again
@@ -144,11 +145,6 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
     if ledger is not None and not ledger.is_promised(settings.name):
         check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
     return Prepared(settings, configuration, raw, released, canonical, key, ledger)
-
-
-def raw_graph(settings: SiteSettings) -> Graph:
-    """The site's graph as its file has it."""
-    return load(settings.graph, columns=parse_columns(settings.columns), skip_header=settings.skip_header)
 
 
 def released_site(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedkge import __version__
 from fedkge.base.errors import FedkgeError, RunError
 from fedkge.base.plain_files import read_json
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -43,8 +44,7 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.graph import Vocabulary
-from fedkge.models import make_scorer
-from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, shape_of
+from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, scorer_of, shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 from fedkge.store.durable_files import make_folder, write_atomically
 from fedkge.store.randomness import fresh_seed
@@ -75,6 +75,7 @@ def handed_out(run: Path) -> set[str]:
     return set(names)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Members:
     """An engine restricted to the sites that accepted the terms. It notes where the sites' ledgers end."""
@@ -157,8 +158,8 @@ class Coordinator:
 
     def _assemble(self, configuration: Configuration) -> Server:
         accepted = self._invite(configuration)
-        scorer = make_scorer(configuration.model, shape_of(configuration))
-        greetings, strangers = self._greet(accepted, scorer.entity_width(configuration.dimension))
+        width = scorer_of(configuration).entity_width(configuration.dimension)
+        greetings, strangers = self._greet(accepted, width)
         self._members = Members(self._engine, frozenset(accepted) - set(strangers), self._ends, self._tell)
         server = Server(self._members, self._plan(configuration), greetings)
         for name, reason in server.excluded.items():

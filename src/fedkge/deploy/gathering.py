@@ -17,21 +17,20 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
-from fedkge.base.plain_files import read_json_lines
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.defences.releases import Arrays, model_arrays
-from fedkge.deploy.admission import raw_graph, released_site
+from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.ring import pseudonyms_of
-from fedkge.deploy.site_graph import canonical_site, site_graph
+from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.target_files import read_targets
-from fedkge.federation.messages import Rows, Shared, Upload
-from fedkge.federation.server import RoundReport
+from fedkge.federation.messages import Rows, Scores, Shared, Upload
+from fedkge.federation.server import RoundReport, weighted_mean
+from fedkge.federation.training import with_left_out
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
@@ -46,6 +45,17 @@ from fedkge.store.durable_files import load_tensors, make_folder, write_atomical
 GRAPHS = "graphs"
 
 
+@dataclass(frozen=True, slots=True)
+class PlantedCanaries:
+    """Canaries that the sites' data holds: their file, and how many there are."""
+
+    path: Path
+    targets: int
+    inserted: int
+    """How many of them stand at the end of the victim's training triples."""
+
+
+@short_repr("name", "client")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Site:
     """One site's part: its name here and there, its graph under its own names in the order of its rows."""
@@ -65,8 +75,10 @@ class _Site:
         return model_arrays(saved_release(self.directory.checkpoints / f"{self.name}.safetensors"))
 
 
-def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: Path | None = None) -> Path:
-    """Put the run together in the new folder `out`; returns it. `canaries` is the file of those in the sites' data."""
+def gather(
+    settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: PlantedCanaries | None = None
+) -> Path:
+    """Put the run together in the new folder `out`; returns it."""
     if out.exists() and any(out.iterdir()):
         raise RunError(f"{out}: expected a new or empty folder for the gathered run, got one in use; choose another")
     members = _members(sites)
@@ -76,13 +88,14 @@ def gather(settings: FederationFile, sites: Sequence[SiteSettings], out: Path, c
     make_folder(out)
     configuration = _configuration(server, members, out, canaries)
     trained = [member.graph for member in members]
-    given = [_without(member.graph, canaries, trained, member.client == configuration.victim) for member in members]
+    inserted = {configuration.victim: canaries.inserted} if canaries else {}
+    given = [_without_last(member.graph, inserted.get(member.client, 0)) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
     provenance = provenance_of(trained, configuration, directory.data_key())
     directory.create(configuration, {**provenance, NUMBERED: "by pseudonym"})
     if canaries is not None:
-        write_atomically(out / CANARIES, canaries.read_bytes())
+        write_atomically(out / canaries.path.name, canaries.path.read_bytes())
     write_atomically(out / SITES, json.dumps({member.client: member.name for member in members}).encode())
     _write_ledger(directory, members)
     _write_model(directory, configuration, members, union)
@@ -97,9 +110,9 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
         pseudonymise = pseudonyms_of(site, read_key(site.key))
         if pseudonymise is None:
             raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
-        directory, canonical = RunDirectory(site.run), canonical_site(site)
+        directory, raw = RunDirectory(site.run), raw_graph(site)
+        canonical = canonical_site(site, raw)
         if site.names_are == "threshold":
-            raw = raw_graph(site)
             options, ledger = directory.read_configuration()[0], open_account(directory.path)
             if ledger is None:
                 raise RunError(
@@ -115,24 +128,21 @@ def _named(aligned: AlignedGraph, name: str) -> Graph:
     return replace(aligned.graph, name=name, entities=aligned.entities, relations=aligned.relations)
 
 
-def _without(graph: Graph, canaries: Path | None, shards: Sequence[Graph], victim: bool) -> Graph:
-    """The graph without the canaries, which stand at the end of its training triples."""
-    if canaries is None or not victim:
-        return graph
-    entities = Vocabulary.union([shard.entities for shard in shards])
-    relations = Vocabulary.union([shard.relations for shard in shards])
-    inserted = len(read_targets(canaries, entities, relations).inserted)
-    return replace(graph, train=graph.train[: len(graph.train) - inserted])
+def _without_last(graph: Graph, count: int) -> Graph:
+    """The graph without its last training triples: there the victim has its canaries."""
+    return replace(graph, train=graph.train[: len(graph.train) - count]) if count else graph
 
 
-def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, canaries: Path | None) -> Configuration:
+def _configuration(
+    server: RunDirectory, members: Sequence[_Site], out: Path, canaries: PlantedCanaries | None
+) -> Configuration:
     """The server's options with the first site's defence: a run has one configuration, the ledger has each promise."""
     served, _ = server.read_configuration()
     first, _ = members[0].directory.read_configuration()
     kept = {"seed": served.seed, "aggregation": served.aggregation, "record": served.record}
     coins = {}
     if canaries is not None:
-        coins = {"canaries": _targets_in(canaries), "canary_coins": "independent"}
+        coins = {"canaries": canaries.targets, "canary_coins": "independent"}
     options = {
         "data": str((out / GRAPHS).resolve()),
         "columns": "",
@@ -143,15 +153,6 @@ def _configuration(server: RunDirectory, members: Sequence[_Site], out: Path, ca
     }
     options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
     return first.model_copy(update=options)
-
-
-def _targets_in(canaries: Path) -> int:
-    """How many targets the first line of a file of canaries says that there are."""
-    header = read_json_lines(canaries, RunError)[0]
-    count = header.get("targets") if isinstance(header, dict) else None
-    if not isinstance(count, int):
-        raise RunError(f"{canaries}:1: expected the number of targets, got {header!r:.60}")
-    return count
 
 
 def _write_model(directory: RunDirectory, configuration: Configuration, members: Sequence[_Site], union: Union) -> None:
@@ -186,10 +187,6 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
 
 
 def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
-    from fedkge.federation.messages import Scores  # noqa: PLC0415
-    from fedkge.federation.server import weighted_mean  # noqa: PLC0415
-    from fedkge.federation.training import with_left_out  # noqa: PLC0415
-
     evaluations = run.evaluate("test")
     scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:

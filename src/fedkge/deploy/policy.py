@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fedkge.api.training import check
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
 from fedkge.configuration import Configuration, kebab, parse
 from fedkge.defences.defence import Defence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
+from fedkge.federation.checks import check_training
 
 SERVER_MAY_SET: Mapping[str, str] = {
     "model": "all sites must train the same one",
@@ -133,7 +133,7 @@ site.toml)
     for key, value in terms.items():
         asked[_allowed_key(key, value, site)] = value
     try:
-        check(parse(asked))  # alone, so that what is wrong is the server's, and the message may go back to it
+        check_training(parse(asked))  # alone, so that what is wrong is the server's, and the message may go back to it
     except (ConfigurationError, PrivacyError) as error:
         raise PolicyError(f"{site.name}: the server's terms make no sense: {error}") from error
     graph = {"data": site.graph, "columns": site.columns, "skip-header": site.skip_header}
@@ -141,7 +141,7 @@ site.toml)
     own |= {"names": site.names_are}
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
-    check(configuration)
+    check_training(configuration)
     if configuration.copy_share and site.limits.least_noise:
         raise ConfigurationError(
             f"{site.name}: least-noise in site.toml is for noisy steps, and the defence {configuration.defence} takes "

@@ -20,7 +20,7 @@ from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.policy import accept, check_noise
-from fedkge.deploy.site_graph import canonical_site
+from fedkge.deploy.site_graph import canonical_site, raw_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
@@ -137,7 +137,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
-    made = canonical_site(site)
+    made = canonical_site(site, raw_graph(site))
     ledger, staying = Ledger.in_memory(), (0, 0)
     if configuration.defence != "none":
         assume_exact_size(configuration, site.name, made.graph, ledger)

@@ -15,6 +15,7 @@ import numpy as np
 
 from fedkge.base.errors import DataError
 from fedkge.base.plain_files import read_text
+from fedkge.base.short_repr import short_repr
 from fedkge.deploy.alignment import AlignedGraph, aligned_graph, pseudonyms
 from fedkge.deploy.canonical import CanonicalGraph, canonical_graph
 from fedkge.deploy.keys import Key
@@ -31,6 +32,7 @@ Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
 SHOWN = 5
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteGraph:
     """What a site trains on, the names behind the pseudonyms, and the report on how they were made canonical."""
@@ -44,9 +46,13 @@ class SiteGraph:
         return self.aligned.graph
 
 
-def canonical_site(site: SiteSettings) -> CanonicalGraph:
-    """The site's own graph under canonical names: files, lists and rules as site.toml says."""
-    graph = load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
+def raw_graph(site: SiteSettings) -> Graph:
+    """The site's graph as its file has it. Read it once: what is checked must be what is trained on."""
+    return load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
+
+
+def canonical_site(site: SiteSettings, graph: Graph) -> CanonicalGraph:
+    """The site's graph, as `raw_graph` read it, under canonical names: lists and rules as site.toml says."""
     lists = {"entities": site.entities, "relations": site.relations}
     fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if isinstance(path, Path)})
     return canonical_graph(fixed, site.names.rules, merge=site.names.collisions == "merge")

@@ -12,14 +12,10 @@ from typing import IO, Any
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.private_files import UMASK
-from fedkge.configuration import parse
-from fedkge.deploy.gathering import gather
+from fedkge.deploy.gathering import PlantedCanaries, gather
 from fedkge.deploy.layout import FEWEST_SITES, Layout, lay_out
 from fedkge.deploy.site_settings import read_site
-from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
-from fedkge.graph.datasets import load
-from fedkge.graph.split import Shards, split
-from fedkge.store.durable_files import make_folder
+from fedkge.graph.split import Shards
 
 COMMAND = "import sys; from fedkge.cli import main; sys.argv[0] = 'fedkge'; main()"
 EVERYTHING = "everything"
@@ -29,31 +25,21 @@ POLL_SECONDS = 0.2
 class Trial:
     """Lays everything out, starts the server and the sites, waits for them, and gathers what they leave."""
 
-    def __init__(
-        self,
-        out: Path,
-        data: str,
-        clients: int,
-        rounds: int,
-        epsilon: float | None,
-        seed: int,
-        canaries: int = 0,
-    ) -> None:
-        self._out, self._data, self._clients = out, data, clients
-        self._rounds, self._epsilon, self._seed, self._canaries = rounds, epsilon, seed, canaries
+    def __init__(self, out: Path, clients: int, rounds: int, epsilon: float | None, seed: int) -> None:
+        if clients < FEWEST_SITES:
+            raise ConfigurationError(
+                f"expected at least {FEWEST_SITES} sites, got {clients}: rows that only one site owns stay at home, so "
+                "nothing would be shared; use --clients 2 or more, or `fedkge train` without a federation"
+            )
+        if out.exists() and any(out.iterdir()):
+            raise RunError(f"{out}: expected a new or empty folder, got one in use; choose another --out")
+        self._out, self._rounds, self._epsilon, self._seed = out, rounds, epsilon, seed
         self._processes: dict[str, subprocess.Popen[str]] = {}
 
-    def run(self, tell: Callable[[str], None]) -> dict[str, Any]:
-        """All of it; the run directories by name."""
-        if self._clients < FEWEST_SITES:
-            raise ConfigurationError(
-                f"expected at least {FEWEST_SITES} sites, got {self._clients}: rows that only one site owns stay at "
-                "home, so nothing would be shared; use --clients 2 or more, or `fedkge train` without a federation"
-            )
-        if self._out.exists() and any(self._out.iterdir()):
-            raise RunError(f"{self._out}: expected a new or empty folder, got one in use; choose another --out")
-        layout, canaries = self._lay_out()
-        tell(f"certificates and settings are in {self._out}; starting a server and {self._clients} sites")
+    def run(self, shards: Shards, canaries: PlantedCanaries | None, tell: Callable[[str], None]) -> dict[str, Any]:
+        """All of it, one site for each shard; the run directories by name."""
+        layout = self._lay_out(shards)
+        tell(f"certificates and settings are in {self._out}; starting a server and {len(shards)} sites")
         try:
             self._start("server", ["server", str(layout.federation)], tell)
             for name, path in layout.sites.items():
@@ -77,22 +63,14 @@ class Trial:
                 return failed
             time.sleep(POLL_SECONDS)
 
-    def _lay_out(self) -> tuple[Layout, Path | None]:
-        shards = split(load(self._data), self._clients, "entity", self._seed)
+    def _lay_out(self, shards: Shards) -> Layout:
         privacy: dict[str, Any] = {"defence": "none"}
         training: dict[str, Any] = {"rounds": self._rounds, "dimension": 32, "seed": self._seed, "record": "all"}
         if self._epsilon is not None:
             privacy = {"defence": "recommended", "epsilon": self._epsilon}
             training |= privacy
-        canaries = None
-        if self._canaries:
-            options = {"canaries": self._canaries, "canary-coins": "independent", "clients": self._clients}
-            graphs, targets = insert_canaries(shards.graphs, parse({**training, **options}))
-            make_folder(self._out)
-            keep_canaries(self._out, targets, graphs)
-            shards, canaries = Shards(shards.name, graphs, shards.summary), self._out / CANARIES
         site = {"record": "all", "threads": 1}
-        return lay_out(self._out, shards, training, privacy, site=site, federation={"round-seconds": 600}), canaries
+        return lay_out(self._out, shards, training, privacy, site=site, federation={"round-seconds": 600})
 
     def _start(self, name: str, arguments: list[str], tell: Callable[[str], None]) -> None:
         process = subprocess.Popen(  # noqa: S603 (our own interpreter and code)

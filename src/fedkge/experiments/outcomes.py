@@ -10,6 +10,7 @@ from typing import Any
 
 from fedkge.attacks.rows_changed import RowsChanged
 from fedkge.attacks.view import Attacker
+from fedkge.base.short_repr import short_repr
 from fedkge.experiments.targets import Design
 from fedkge.store.durable_files import write_atomically
 from fedkge.store.result_files import read_attacks_file
@@ -19,6 +20,7 @@ LINK, TRIPLE = "si-link", "si-centres"
 """SI asks two questions: are these two linked at all, and is it by this relation?"""
 
 
+@short_repr("attack", "adversary", "design")
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How one attack did on one design at one round."""

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation import Evaluation
 
 Rows: TypeAlias = NDArray[np.float32]
@@ -87,6 +88,7 @@ class Hello:
     """Server to client: who are you, and what do you own?"""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
     """Client to server: the names of the rows that it would share, in its own order, and its number of triples."""
@@ -98,6 +100,7 @@ class Greeting:
     """For each name the client's word, which other clients can check and the server cannot make, that it owns it."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
     """Another client's word that it owns some of this client's rows: their places here, and a tag for each."""
@@ -106,6 +109,7 @@ class Word:
     tags: NDArray[np.uint8]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
     """Server to client: of the rows that you named, share those at these places alone; too few others own the rest.
@@ -124,6 +128,7 @@ class Sharing:
     rows: Mapping[Shared, int]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Server to client: train round `round` from these rows (the client's own, in its own order)."""
@@ -132,6 +137,7 @@ class Fit:
     rows: Mapping[Shared, Rows]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
     """Client to server: its shared rows after the round.
@@ -155,6 +161,7 @@ class Goodbye:
     reason: str
 
 
+@short_repr("split")
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluate:
     """Server to client: rank your held-out triples with these rows."""
@@ -163,6 +170,7 @@ class Evaluate:
     split: str
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Scores:
     """Client to server: ranking metrics and how many triples they average over (0: nothing to rank)."""
@@ -178,6 +186,7 @@ class Scores:
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Finish:
     """Server to client: the federation ended with round `round`; these are your rows of the final tables."""

@@ -37,6 +37,7 @@ from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+from fedkge.models.scorer import Scorer
 from fedkge.store.data_key import FILE_NAME as DATA_KEY
 from fedkge.store.data_key import DataKey, create_key, key_name, read_key
 from fedkge.store.durable_files import Tensors, load_tensors, make_folder, save_tensors, write_atomically
@@ -53,6 +54,7 @@ __all__ = [
     "check_same_data",
     "client_names",
     "provenance_of",
+    "scorer_of",
     "shape_of",
 ]
 
@@ -115,10 +117,8 @@ class Run:
         own = self.tensors[f"own/{client}"]
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
-        shape = shape_of(self.configuration)
-        scorer = make_scorer(self.configuration.model, shape)
         tables = Tables(entities, self.tensors[f"relations/{client}"])
-        return Embedding(scorer, tables, shape.margin, self.prior(client))
+        return Embedding(scorer_of(self.configuration), tables, self.configuration.margin, self.prior(client))
 
     def prior(self, client: str) -> CountPrior | CopyPrior | None:
         """What the client's noisy counts add to its scores; None where its defence does not count."""
@@ -167,6 +167,15 @@ class Run:
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
     return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+
+
+def scorer_of(configuration: Configuration) -> Scorer:
+    """The scorer that a configuration asks for.
+
+    >>> scorer_of(Configuration(model="complex")).name
+    'ComplEx'
+    """
+    return make_scorer(configuration.model, shape_of(configuration))
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:

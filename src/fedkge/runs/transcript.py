@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.federation.messages import Rows, Shared
 from fedkge.federation.server import RoundReport
 from fedkge.store.durable_files import load_tensors, make_folder, save_tensors
@@ -49,6 +50,7 @@ def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
     return chosen
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """What one party saw in one round, by client.

@@ -1,0 +1,25 @@
+"""Whether a configuration names things that exist: asked before anything is read or written."""
+
+from __future__ import annotations
+
+from fedkge.base.registry import look_up
+from fedkge.configuration import Configuration
+from fedkge.defences.defence import check_defence
+from fedkge.federation.aggregation import make_aggregation
+from fedkge.federation.strategies import make_strategy
+from fedkge.models.optimisers import OPTIMISERS
+from fedkge.runs.run import scorer_of
+from fedkge.runs.transcript import recorded_rounds
+
+
+def check_training(configuration: Configuration) -> None:
+    """Refuse a model, strategy, aggregation, optimiser, record or defence that does not exist.
+
+    >>> check_training(Configuration(model="transe"))
+    """
+    scorer_of(configuration)
+    make_strategy(configuration.strategy)
+    make_aggregation(configuration.aggregation)
+    look_up(OPTIMISERS, configuration.optimiser, "optimiser")
+    recorded_rounds(configuration.record, configuration.rounds)
+    check_defence(configuration)
