@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from fedkge.api.reports import report
     from fedkge.api.run import Run
     from fedkge.api.training import open_run, resume, train
+    from fedkge.api.tuning import Choice, Range, tune
     from fedkge.graph.datasets import load
     from fedkge.graph.graph import Graph
     from fedkge.graph.split import Shards, split
     from fedkge.graph.synthetic import synthetic_graph
 
 _HOMES = {
+    "Choice": "fedkge.api.tuning",
     "Graph": "fedkge.graph.graph",
+    "Range": "fedkge.api.tuning",
     "Run": "fedkge.api.run",
     "Shards": "fedkge.graph.split",
     "TrainOptions": "fedkge.api.options",
@@ -49,11 +52,14 @@ _HOMES = {
     "split": "fedkge.graph.split",
     "synthetic_graph": "fedkge.graph.synthetic",
     "train": "fedkge.api.training",
+    "tune": "fedkge.api.tuning",
 }
 """Where each public name is defined."""
 
 __all__ = [
+    "Choice",
     "Graph",
+    "Range",
     "Run",
     "Shards",
     "TrainOptions",
@@ -70,6 +76,7 @@ __all__ = [
     "split",
     "synthetic_graph",
     "train",
+    "tune",
 ]
 
 

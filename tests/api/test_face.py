@@ -18,7 +18,22 @@ from fedkge.base.errors import ConfigurationError, UnavailableError
 from fedkge.configuration import Configuration
 from fedkge.runs import run as runs
 
-VERBS = {"attack", "audit", "compare", "export", "load", "open_run", "predict", "report", "resume", "split", "train"}
+VERBS = set(
+    [
+        "attack",
+        "audit",
+        "compare",
+        "export",
+        "load",
+        "open_run",
+        "predict",
+        "report",
+        "resume",
+        "split",
+        "train",
+        "tune",
+    ]
+)
 OPTIONS: dict[str, Any] = {"rounds": 2, "dimension": 8, "negatives": 8, "seed": 3, "threads": 1}
 
 
