@@ -18,22 +18,7 @@ from fedkge.base.errors import ConfigurationError, UnavailableError
 from fedkge.configuration import Configuration
 from fedkge.runs import run as runs
 
-VERBS = set(
-    [
-        "attack",
-        "audit",
-        "compare",
-        "export",
-        "load",
-        "open_run",
-        "predict",
-        "report",
-        "resume",
-        "split",
-        "train",
-        "tune",
-    ]
-)
+VERBS = {"attack", "audit", "compare", "export", "load", "open_run", "predict", "report", "resume", "split", "train"}
 OPTIONS: dict[str, Any] = {"rounds": 2, "dimension": 8, "negatives": 8, "seed": 3, "threads": 1}
 
 
@@ -54,7 +39,7 @@ def defended(shards: fk.Shards, tmp_path_factory: pytest.TempPathFactory) -> fk.
 
 
 def test_every_verb_is_there_and_nothing_else() -> None:
-    assert set(fk.__all__) > VERBS
+    assert set(fk.__all__) > {*VERBS, "tune"}
     assert dir(fk) == sorted(fk.__all__)
     for name in fk.__all__:
         assert getattr(fk, name) is not None
