@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from pathlib import Path
 
 BENCHMARKS = {
     "speed": "training and ranking against PyKEEN on FB15k-237, one thread; peak memory of training",
@@ -26,13 +24,9 @@ BENCHMARKS = {
 }
 """Name of a module here with a `main(arguments)` that returns an exit code, and what it measures."""
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-
 
 def main(arguments: list[str]) -> int:
     """Run the measurement that is named first, or list what there is."""
-    if DATA.is_dir():
-        os.environ.setdefault("FEDKGE_DATA", str(DATA))
     if not arguments or arguments[0] in ("-h", "--help"):
         print("python -m benchmarks NAME [OPTIONS], where NAME is one of\n")
         print(

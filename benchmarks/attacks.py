@@ -77,7 +77,10 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
         print(f"  {time.perf_counter() - ready:6.0f} s  {done}/{total}  {label}", flush=True)
 
     outcomes: list[Outcome] = []
-    for names, every in ((tuple(name for name in passive if name not in SLOW), 5), (SLOW, run.configuration.rounds)):
+    for names, every in (
+        (tuple(name for name in passive if name not in SLOW), 5),
+        (SLOW, run.configuration.training.rounds),
+    ):
         if chosen := tuple(name for name in names if name in passive):
             outcomes += run_attacks(run, AttackPlan(attacks=chosen, count=count, threads=cores, every=every), tell)
     middle = time.perf_counter()
@@ -98,7 +101,7 @@ def attack(data: str, model: str, runs: Path, cia_every: int, cia: CIA) -> None:
             "cia": round(time.perf_counter() - middle, 1),
             "cores": cores,
         },
-        "configuration": run.configuration.model_dump(),
+        "configuration": run.configuration.as_options(),
         "relation_alignment": alignment(run),
         "test": {key: value for key, value in run.metrics[-1].items() if key != "clients"},
         "outcomes": kept["outcomes"] + [plain(outcome, cia) for outcome in outcomes],
@@ -112,7 +115,7 @@ def alignment(run: Run) -> dict[str, Any]:
 
     Nobody averages relations, and a client that attacks has only its own.
     """
-    pair = (run.configuration.victim, run.configuration.adversary)
+    pair = (run.configuration.experiment.victim, run.configuration.experiment.adversary)
     rows = [dict(zip(run.tensors[f"relation_ids/{one}"], run.tensors[f"relations/{one}"], strict=True)) for one in pair]
     scorer = run.embedding(pair[0]).scorer
     cosines = []

@@ -56,17 +56,19 @@ def cell(model: str, defence: str, epsilon: float, runs: Path, active: bool) -> 
     run = _trained(configuration, out)
     trained = time.perf_counter()
     attacks = [name for name in fitting_attacks(run) if name not in SLOW and (active or name not in ACTIVE)]
-    plan = AttackPlan(attacks=tuple(attacks), designs=("B", "C"), every=configuration.rounds, threads=available_cores())
+    plan = AttackPlan(
+        attacks=tuple(attacks), designs=("B", "C"), every=configuration.training.rounds, threads=available_cores()
+    )
     outcomes = run_attacks(run, plan)
     record = {
-        "data": configuration.data,
+        "data": configuration.data.source,
         "model": model,
         "defence": defence,
         "epsilon": epsilon,
         "command": f"python -m benchmarks defence --model {model} --defence {defence} --epsilon {epsilon:g}",
         "version": __version__,
         "seconds": {"training": round(trained - began, 1), "attacks": round(time.perf_counter() - trained, 1)},
-        "configuration": configuration.model_dump(exclude_defaults=True),
+        "configuration": configuration.changed_options(),
         "spent": run.epsilon() if run.ledger else {},
         "noise": {name: promise.facts["noise"] for name, promise in run.ledger.promises.items()} if run.ledger else {},
         "test": {key: value for key, value in run.metrics[-1].items() if ".realistic." in key},

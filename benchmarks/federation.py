@@ -107,7 +107,7 @@ def clients_of(layout: Layout, folder: Path) -> dict[str, Client]:
         options = accept(proposal(configuration), site)
         graph = site_graph(canonical_site(site, raw_graph(site)), keyed(read_key(site.key), site.federation)).graph
         defence = defence_of(options, name, graph, ledger, site.number)
-        plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
+        plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan, folder)
     return clients
 
@@ -119,7 +119,7 @@ def embedded(layout: Layout, folder: Path) -> list[float]:
     configuration = layout.settings.configuration
     server = Server(EmbeddedEngine(timed, threads=SITES), ServerPlan(shape_of(configuration), SEED))
     beyond = []
-    for number in range(configuration.rounds):
+    for number in range(configuration.training.rounds):
         began = time.perf_counter()
         server.run_round()
         beyond.append(time.perf_counter() - began - max(client.seconds[number] for client in timed.values()))

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from fedkge.configuration import parse, read_toml, restore
+from fedkge.configuration import Configuration, parse, read_toml
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace
@@ -21,14 +21,17 @@ from fuzz.targets import Target
 def _configuration(path: Path) -> None:
     values = read_toml(path)
     parse(values)
-    restore(values)
+    Configuration.of(**values)
 
 
 def _rounds(path: Path) -> None:
     recorded_rounds(path.read_bytes().decode("utf-8", "replace"), 50)
 
 
-CONFIGURATION = b'model = "transe"\ndimension = 16\nlearning-rate = 0.5\ndefence = "recommended"\nepsilon = 8.0\n'
+CONFIGURATION = (
+    b'[model]\nname = "transe"\ndimension = 16\n[training]\nlearning-rate = 0.5\n'
+    b'[privacy]\ndefence = "recommended"\nepsilon = 8.0\n'
+)
 FEDERATION = federation_text("study", "localhost", 8002, ("north", "south"), {"rounds": 3}).encode()
 SITE = re.sub(r"(?m)^#.*\n", "", site_text("north", "study", {"epsilon": 8.0}, 3)).encode()
 SERVICE = {"target": "localhost:8002", "scheme": "grpc"}

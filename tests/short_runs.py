@@ -37,7 +37,7 @@ SHORT: dict[str, Any] = {
 
 
 def short(**options: Any) -> Configuration:
-    return Configuration(**{**SHORT, **options})
+    return Configuration.of(**{**SHORT, **options})
 
 
 def break_off(configuration: Configuration, shards: Shards, folder: Path, rounds: int) -> None:
@@ -79,12 +79,12 @@ def shards(graph: Graph) -> Shards:
 def make_clients(
     shards: Sequence[Graph], configuration: Configuration, numbers: Sequence[int] | None = None
 ) -> dict[str, Client]:
-    shared = make_strategy(configuration.strategy).shared
+    shared = make_strategy(configuration.federation.strategy).shared
     return {
         f"client-{i}": Client(
             f"client-{i}",
             shard,
-            ClientPlan(configuration, configuration.seed or 0, numbers[i] if numbers else i, shared),
+            ClientPlan(configuration, configuration.experiment.seed or 0, numbers[i] if numbers else i, shared),
         )
         for i, shard in enumerate(shards)
     }

@@ -51,7 +51,7 @@ def test_who_asks_gets_them_ranked_and_the_run_remembers(leaky: Graph, tmp_path:
     kept = fk.train(leaky, **OPTIONS, keep_leaked=True, out=tmp_path / "run")
     assert kept.metrics[-1]["clients"]["client-0"]["triples"] == len(leaky.test)
     again = open_run(tmp_path / "run", data=leaky)
-    assert again.configuration.keep_leaked
+    assert again.configuration.data.keep_leaked
     assert len(again.evaluate()["client-0"].ranking) == len(leaky.test)
 
 

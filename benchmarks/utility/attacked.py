@@ -29,11 +29,11 @@ def canary_options(source: str, data: str) -> dict[str, Any]:
 def attacked(run: Run) -> dict[str, Any]:
     """The AUC of every attack after the last round, on real triples (B, R) and canaries (C); the bound of an audit."""
     fitting = fitting_attacks(run)
-    if run.configuration.canary_source != SHARED:
+    if run.configuration.experiment.canary_source != SHARED:
         able = tuple(name for name in fitting if name in ATTACKS and "client" not in ATTACKS[name].needs.adversary)
         audit = run_audit(run).record()
         kept = {key: audit[key] for key in ("bound", "ceiling", "verdict", "claim", "asked", "findings")}
-        if run.configuration.canary_source == REAL:
+        if run.configuration.experiment.canary_source == REAL:
             sound = (*(name for name in able if not name.endswith("-published")), SHADOW)
             return {"outcomes": _outcomes(run, sound, ("R",)), "shadows": SHADOWS.count, "audit": kept}
         return {"outcomes": _outcomes(run, able, ("C",)), "audit": kept}
@@ -42,7 +42,7 @@ def attacked(run: Run) -> dict[str, Any]:
 
 
 def _outcomes(run: Run, names: tuple[str, ...], designs: tuple[Design, ...]) -> list[dict[str, Any]]:
-    threads, last = run.configuration.threads or 1, run.configuration.rounds
+    threads, last = run.configuration.training.threads or 1, run.configuration.training.rounds
     shadows = replace(SHADOWS, processes=threads)
     plan = AttackPlan(attacks=names, designs=designs, every=last, threads=threads, real_shadows=shadows)
     found = run_attacks(run, plan)

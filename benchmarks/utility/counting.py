@@ -34,18 +34,18 @@ class CountsAlone:
 def controls(run: Run) -> dict[str, dict[str, float]]:
     """The MRRs of counting, averaged over clients by their test triples: exactly, with all of epsilon spent on it, and
     the defence's own counts, which tell what its embedding adds."""
-    epsilon, found = run.configuration.epsilon, defaultdict(list)
+    epsilon, found = run.configuration.privacy.epsilon, defaultdict(list)
     for name, shard in zip(run.clients, run.shards, strict=True):
         if not len(shard.test):
             continue
-        size, generator = len(shard.entities), np.random.default_rng(run.configuration.seed)
+        size, generator = len(shard.entities), np.random.default_rng(run.configuration.experiment.seed)
         scorers: dict[str, Any] = {EXACT: Popularity.count(shard.train, size)}
         if epsilon:
             scorers[SAME_EPSILON] = Popularity.count(shard.train, size, epsilon=epsilon, generator=generator)
         if prior := run.prior(name):
             scorers[OWN] = CountsAlone(replace(prior, weight=1.0), size)
         for control, scorer in scorers.items():
-            ranking = rank(scorer, shard.test, shard.true_triples, threads=run.configuration.threads or None)
+            ranking = rank(scorer, shard.test, shard.true_triples, threads=run.configuration.training.threads or None)
             found[control].append((len(ranking), ranking.metrics()))
     return {control: mrrs(weighted_metrics(parts)) for control, parts in found.items()}
 

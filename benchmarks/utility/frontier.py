@@ -52,7 +52,7 @@ def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, A
         "seed": cell.seed,
         "options": dict(cell.options),
         "version": __version__,
-        "configuration": configuration.model_dump(exclude_defaults=True, exclude={"threads"}),
+        "configuration": configuration.updated(threads=0).changed_options(),
         "spent": max(run.epsilon().values()) if run.ledger else 0,
         "test": mrrs(run.metrics[-1]),
         **({"validation": mrrs(run.metrics[-2])} if validate else {"controls": controls(run)}),

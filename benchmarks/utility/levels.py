@@ -64,7 +64,7 @@ def run_one(kind: str, model: str, strategy: str, runs: Path) -> dict[str, Any]:
         "command": f"python -m benchmarks utility {kind} --model {model} --strategy {strategy}",
         "version": __version__,
         "seconds_of_this_call": round(time.perf_counter() - began, 1),
-        "configuration": configuration.model_dump(),
+        "configuration": configuration.as_options(),
         "required_both_mrr": settings.get("required", {}).get(model),
         "test": {key: value for key, value in final.items() if key != "clients"},
         "clients": {

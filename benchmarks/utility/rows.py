@@ -76,7 +76,7 @@ class Cell:
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
         values = {**common, **chosen, **budget, **played, **self.options}
         options = parse({**values, "seed": self.seed, "threads": threads})
-        return options.model_copy(update={"evaluate_every": options.rounds}) if validate else options
+        return options.updated(evaluate_every=options.training.rounds) if validate else options
 
 
 def is_private(row: str) -> bool:

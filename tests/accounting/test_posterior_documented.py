@@ -59,7 +59,7 @@ def test_short_texts_have_its_numbers_too():
         for name in ("docs/how-to/privacy-officer.md", "README.md")
     )
     assert f"{eight} at epsilon 8, {four} at 4, {two} at 2 and {one} at 1" in officer
-    assert f"guesses one right with {eight}, at 4 with {four}, at 1 with {one}" in readme
+    assert f"in {eight} of cases at epsilon 8, in {four} at 4 and in {one} at 1" in readme
 
 
 def test_what_copies_of_other_graphs_held_is_what_was_measured():

@@ -12,10 +12,10 @@ from typing import Any, get_type_hints
 import pytest
 
 import fedkge as fk
+from fedkge import configuration
 from fedkge.api.attacks import AttackOptions, attack_plan
 from fedkge.api.options import TrainOptions
 from fedkge.base.errors import ConfigurationError, UnavailableError
-from fedkge.configuration import Configuration
 from fedkge.runs import run as runs
 
 VERBS = {"attack", "audit", "compare", "export", "load", "open_run", "predict", "report", "resume", "split", "train"}
@@ -63,7 +63,7 @@ def test_import_loads_nothing() -> None:
 
 def test_train_has_every_option_of_the_configuration() -> None:
     hints = get_type_hints(TrainOptions)
-    expected = {name: info.annotation for name, info in Configuration.model_fields.items() if name != "data"}
+    expected = {name: option.info.annotation for name, option in configuration.OPTIONS.items() if name != "data"}
     assert hints == expected
 
 

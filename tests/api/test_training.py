@@ -196,7 +196,8 @@ def test_removing_takes_the_configuration_last(run, monkeypatch):
     ("line", "reason"),
     [
         ("round = 7", "unknown configuration key 'round': did you mean rounds"),
-        ("seed = 5", "expected TOML, got: Cannot overwrite a value"),
+        ("rounds = 7", r"config.toml: expected options in sections, got rounds outside of any; write\n\n\[training\]"),
+        ("[experiment]\nseed = 5", r"expected TOML, got: Cannot declare \('experiment',\) twice"),
         ("this is no TOML", "config.toml: expected TOML, got"),
     ],
 )
@@ -348,7 +349,7 @@ def test_a_training_that_diverges_is_a_numerical_error(shards, strategy):
 def test_another_number_of_threads_for_the_rest(finished, shards, tmp_path):
     unfinished(shards, tmp_path / "run", after=2)
     run = resume(tmp_path / "run", data=shards, threads=1)
-    assert run.configuration.threads == 1
+    assert run.configuration.training.threads == 1
     assert (tmp_path / "run/model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
 
 
@@ -375,9 +376,9 @@ def test_a_foreign_checkpoint_is_refused(run, shards):
 def test_seeds_are_drawn_and_kept(shards, tmp_path):
     folder = tmp_path / "run"
     options = {**OPTIONS, "rounds": 1, "evaluate_every": 0, "record": "none", "seed": None}
-    drawn = train(shards, out=folder, **options).configuration.seed
+    drawn = train(shards, out=folder, **options).configuration.experiment.seed
     assert drawn is not None
-    assert open_run(folder, data=shards).configuration.seed == drawn
+    assert open_run(folder, data=shards).configuration.experiment.seed == drawn
     again = train(shards, **{**options, "seed": drawn})
     assert again.tensors["entities"].tobytes() == load_tensors(folder / "model.safetensors")[0]["entities"].tobytes()
 

@@ -188,6 +188,6 @@ def test_planted_members_are_found(tmp_path: Path) -> None:
     canaries = read_targets(tmp_path / "run" / CANARIES, run.entities, run.relations)
     play = CIA(10, 1).play(lambda: ForkedSeat(run, 3, "client-1"), canaries.triples, threads=2)
     assert area_under_curve(play.gain(), canaries.members) > 0.6
-    assert area_under_curve(play.published_ratio(options.margin), canaries.members) > 0.6
+    assert area_under_curve(play.published_ratio(options.model.margin), canaries.members) > 0.6
     alone = CIA(10, 1).play(lambda: ForkedSeat(run, 3, "client-1"), canaries.triples)
     np.testing.assert_array_equal(alone.gain(), play.gain())

@@ -33,13 +33,13 @@ def record(row: str, epsilon: float, seed: int, both: float, **more: object) -> 
 def test_every_row_is_a_valid_federation(row: str, model: str) -> None:
     options = Cell("demo", model, row, 8.0 if is_private(row) else 0.0, seed=11).configuration(threads=1)
     check_defence(options)
-    assert (options.defence != "none") == is_private(row)
+    assert (options.privacy.defence != "none") == is_private(row)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_without_a_defence_it_trains_like_the_recommended_one(model: str) -> None:
     private, open_ = (
-        Cell("demo", model, row, epsilon, seed=11).configuration(threads=1).model_dump()
+        Cell("demo", model, row, epsilon, seed=11).configuration(threads=1).as_options()
         for row, epsilon in (("recommended", 8.0), ("none", 0.0))
     )
     different = {key for key, value in private.items() if open_[key] != value}
@@ -103,7 +103,11 @@ def test_the_page_has_shadow_attacks_by_budget(tmp_path: Path) -> None:
 def test_real_targets_are_fewer_on_small_graphs() -> None:
     for data, count in (("codex-s", 3000), ("demo", 1000)):
         options = Cell(data, "transe", "none", 0.0, 11, "real").configuration()
-        assert (options.canaries, options.canary_source, options.canary_coins) == (count, "real", "seeded")
+        assert (options.experiment.canaries, options.experiment.canary_source, options.experiment.canary_coins) == (
+            count,
+            "real",
+            "seeded",
+        )
 
 
 def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:

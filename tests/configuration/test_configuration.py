@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration, parse, read_toml, restore
+from fedkge.configuration import (
+    OPTIONS,
+    SECTIONS,
+    Configuration,
+    Mark,
+    Who,
+    decided_by,
+    flat_options,
+    marked,
+    parse,
+    read_toml,
+)
 
-FIELDS = Configuration.model_fields
+FIELDS = {name: option.info for name, option in OPTIONS.items()}
 PLAIN = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
@@ -45,13 +56,13 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
 
 
 CONFIGURATIONS = st.fixed_dictionaries({}, optional={name: values_of(name) for name in FIELDS}).map(
-    lambda values: Configuration(**values)
+    lambda values: Configuration.of(**values)
 )
 
 
 @given(CONFIGURATIONS)
 def test_toml_round_trip(configuration):
-    again = restore(tomllib.loads(configuration.to_toml()))
+    again = Configuration.of(**flat_options(tomllib.loads(configuration.to_toml())))
     assert again == configuration
     assert again.digest == configuration.digest
 
@@ -59,8 +70,8 @@ def test_toml_round_trip(configuration):
 @given(CONFIGURATIONS, st.sampled_from(sorted(FIELDS)), st.data())
 def test_the_digest_ignores_threads_and_nothing_else(configuration, name, data):
     value = data.draw(values_of(name))
-    other = configuration.model_copy(update={name: value})
-    if name == "threads" or value == getattr(configuration, name):
+    other = configuration.updated(**{name: value})
+    if name == "threads" or value == configuration.option(name):
         assert other.digest == configuration.digest
     else:
         assert other.digest != configuration.digest
@@ -70,14 +81,14 @@ def test_the_digest_ignores_threads_and_nothing_else(configuration, name, data):
 def test_hyphens_and_underscores_mean_the_same(data):
     name = data.draw(st.sampled_from(sorted(field for field in FIELDS if "_" in field)))
     value = data.draw(values_of(name))
-    assert restore({name: value}) == restore({name.replace("_", "-"): value})
+    assert Configuration.of(**{name: value}) == Configuration.of(**{name.replace("_", "-"): value})
     assert parse({name: value}) == parse({name.replace("_", "-"): value})
 
 
 def test_defaults_are_the_papers_where_it_names_one():
     defaults = Configuration()
-    assert (defaults.batch_size, defaults.dimension, defaults.negatives) == (64, 128, 256)
-    assert (defaults.learning_rate, defaults.margin, defaults.local_epochs) == (1e-3, 10.0, 3)
+    assert (defaults.training.batch_size, defaults.model.dimension, defaults.training.negatives) == (64, 128, 256)
+    assert (defaults.training.learning_rate, defaults.model.margin, defaults.training.local_epochs) == (1e-3, 10.0, 3)
     assert parse({}) == defaults
 
 
@@ -93,7 +104,7 @@ def test_defaults_are_the_papers_where_it_names_one():
     ],
 )
 def test_an_unknown_key_names_the_nearest(key, nearest):
-    with pytest.raises(ConfigurationError, match=f"unknown configuration key '{key}': did you mean {nearest}"):
+    with pytest.raises(ConfigurationError, match=f"unknown configuration key '{key}': did you mean {nearest} in "):
         parse({key: 1})
 
 
@@ -135,13 +146,15 @@ def test_nan_is_refused(name):
 
 def test_a_configuration_cannot_be_changed():
     with pytest.raises(ValueError, match="frozen"):
-        Configuration().rounds = 3
+        Configuration().training.rounds = 3
+    with pytest.raises(AttributeError, match="training"):
+        Configuration().training = Configuration().training
 
 
 def test_reading_files(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text('rounds = 3\nbatch-size = 7\n[provenance]\nfedkge = "0"\n')
-    assert parse(read_toml(path)) == Configuration(rounds=3, batch_size=7)
+    path.write_text('[training]\nrounds = 3\nbatch-size = 7\n[provenance]\nfedkge = "0"\n')
+    assert parse(read_toml(path)) == Configuration.of(rounds=3, batch_size=7)
     path.write_text("rounds = ")
     with pytest.raises(ConfigurationError, match=r"config.toml: expected TOML, got: "):
         read_toml(path)
@@ -150,3 +163,61 @@ def test_reading_files(tmp_path):
         read_toml(path)
     with pytest.raises(ConfigurationError, match=r"nowhere.toml: no such configuration file"):
         read_toml(tmp_path / "nowhere.toml")
+
+
+def test_an_old_flat_file_gives_an_error_that_shows_the_same_options_in_sections(tmp_path):
+    path = tmp_path / "old.toml"
+    path.write_text('model = "rotate"\nrounds = 3\nbatch_size = 7\nepsilon = 8\n')
+    with pytest.raises(ConfigurationError) as caught:
+        read_toml(path)
+    before, shown, new = str(caught.value).partition("; write\n\n")
+    assert before == f"{path}: expected options in sections, got model, rounds, batch_size, epsilon outside of any"
+    assert shown
+    assert new == '[model]\nname = "rotate"\n\n[training]\nrounds = 3\nbatch-size = 7\n\n[privacy]\nepsilon = 8'
+    path.write_text(new)
+    assert read_toml(path) == {"model": "rotate", "rounds": 3, "batch-size": 7, "epsilon": 8}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "[training]\nepsilon = 8",
+            r"\[training\] epsilon: expected it in another section; write epsilon in \[privacy\]",
+        ),
+        ("[model]\nmodel = 'rotate'", r"\[model\] model: expected another key; write name in \[model\]"),
+        (
+            "[training]\nbatchsize = 8",
+            r"unknown key 'batchsize' in \[training\]: did you mean batch-size in \[training\]\?",
+        ),
+        ("[training]\nepsilom = 8", r"unknown key 'epsilom' in \[training\]: did you mean epsilon in \[privacy\]"),
+        ("[trainning]\nrounds = 8", r"unknown section \[trainning\]: did you mean \[training\]\?"),
+        ("[epsilon]\nrounds = 8", r"unknown section \[epsilon\]: write epsilon in \[privacy\]"),
+        ("[zzzz]\nrounds = 8", r"unknown section \[zzzz\]: known: \[data\], \[model\], \[training\], "),
+        (
+            "roundz = 8",
+            r"unknown configuration key 'roundz': did you mean rounds in \[training\] or record in \[experiment\]\?",
+        ),
+        ("[training]\nbatch-size = 5\nbatch_size = 6", r"\[training\] batch_size: expected it once, got it twice"),
+    ],
+)
+def test_what_is_wrong_in_a_file_names_the_right_place(content, message, tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(content + "\n")
+    with pytest.raises(ConfigurationError, match=rf"run.toml: {message}"):
+        read_toml(path)
+
+
+def test_every_option_has_a_section_a_description_and_somebody_who_decides():
+    assert {option.section for option in OPTIONS.values()} == set(SECTIONS)
+    assert all(option.info.description for option in OPTIONS.values())
+    assert sum(len(decided_by(who)) for who in Who) == len(OPTIONS)
+    assert marked(Mark.NO_EFFECT) <= marked(Mark.MAY_CHANGE)
+
+
+def test_a_changed_option_leaves_the_others_as_they_are():
+    before = Configuration.of(model="rotate", rounds=5, epsilon=8.0)
+    after = before.updated(rounds=7, victim="client-2")
+    assert after.as_options() == {**before.as_options(), "rounds": 7, "victim": "client-2"}
+    with pytest.raises(ConfigurationError, match="unknown configuration key 'round'"):
+        before.updated(round=7)

@@ -22,8 +22,8 @@ from fedkge.models import MODELS
 )
 def test_a_budget_alone_is_a_copy_and_noise_is_of_steps(options, name):
     chosen = parse(options)
-    assert chosen.defence == name
-    assert (chosen.copy_share > 0) == (name == "recommended")
+    assert chosen.privacy.defence == name
+    assert (chosen.privacy.copy_share > 0) == (name == "recommended")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -35,7 +35,7 @@ def test_every_defence_fits_every_model(name, model):
 @pytest.mark.parametrize(("given", "other"), [("count-share", "copy-share"), ("copy-share", "count-share")])
 def test_of_a_copys_two_shares_one_is_enough(given, other):
     options = parse({"epsilon": 8.0, given: 0.3})
-    shares = {"count-share": options.count_share, "copy-share": options.copy_share}
+    shares = {"count-share": options.privacy.count_share, "copy-share": options.privacy.copy_share}
     assert shares == {given: 0.3, other: pytest.approx(0.7)}
     check_defence(options)
     with pytest.raises(ConfigurationError, match=f"{given} must be above 0; without a copy: --defence noisy-steps"):
@@ -45,17 +45,17 @@ def test_of_a_copys_two_shares_one_is_enough(given, other):
 @pytest.mark.parametrize(("epsilon", "counts"), [(0.5, 0.95), (4.0, 0.95), (5.0, 0.25), (8.0, 0.25), (16.0, 0.25)])
 def test_counts_get_nearly_all_of_a_small_budget_and_a_quarter_of_a_large_one(epsilon, counts):
     options = parse({"epsilon": epsilon})
-    assert (options.count_share, options.copy_share) == (counts, pytest.approx(1 - counts))
+    assert (options.privacy.count_share, options.privacy.copy_share) == (counts, pytest.approx(1 - counts))
     check_defence(options)
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(4.0, 0), (5.0, 0.95), (8.0, 0.95), (9.0, 0), (16.0, 0)])
 def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilon, share):
     options = parse({"epsilon": epsilon})
-    assert options.sparse_share == share
+    assert options.privacy.sparse_share == share
     few, many = (Defence(options, triples, entities=1000, noise=1.0).copy for triples in (1799, 1800))
-    assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.count_share)))
-    assert many.profile_scale == pytest.approx(2 / (epsilon * options.count_share))
+    assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.privacy.count_share)))
+    assert many.profile_scale == pytest.approx(2 / (epsilon * options.privacy.count_share))
     assert [plan.epsilon + 2 / plan.profile_scale for plan in (few, many)] == pytest.approx([epsilon, epsilon])
 
 
@@ -72,8 +72,10 @@ def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilo
 def test_shares_that_are_given_hold_however_few_triples_there_are(given):
     options = parse({"epsilon": "8", **given})
     check_defence(options)
-    assert options.count_share + options.copy_share == pytest.approx(1)
-    assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (8 * options.count_share)
+    assert options.privacy.count_share + options.privacy.copy_share == pytest.approx(1)
+    assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (
+        8 * options.privacy.count_share
+    )
 
 
 @pytest.mark.parametrize("share", ["copy-share", "count-share", "sparse-share"])
@@ -89,11 +91,11 @@ def test_a_sparse_share_without_a_copy_is_refused():
 
 def test_a_copy_without_its_share_is_refused():
     with pytest.raises(PrivacyError, match="set copy-share"):
-        check_defence(parse({"epsilon": 8.0}).model_copy(update={"copy_share": 0.0, "sparse_share": 0.0}))
+        check_defence(parse({"epsilon": 8.0}).updated(copy_share=0.0, sparse_share=0.0))
 
 
 def test_noisy_steps_have_no_share_for_a_copy():
-    assert parse({"defence": "noisy-steps", "epsilon": 8.0, "count-share": 0.3}).copy_share == 0
+    assert parse({"defence": "noisy-steps", "epsilon": 8.0, "count-share": 0.3}).privacy.copy_share == 0
 
 
 def test_a_share_that_is_no_share_is_refused_as_such():

@@ -189,11 +189,11 @@ def test_noise_is_calibrated_to_what_the_size_leaves(shards):
         configuration = defended(**{**SECRET, **options})
         ledger = Ledger.in_memory()
         defence = defence_of(configuration, "client-0", shards[0], ledger)
-        planned = defence.planned(configuration.rounds)
-        assert Charge(size_event(configuration.epsilon)) in planned
-        budget = configuration.epsilon
+        planned = defence.planned(configuration.training.rounds)
+        assert Charge(size_event(configuration.privacy.epsilon)) in planned
+        budget = configuration.privacy.epsilon
         assert 0.99 * budget < defence.accountant.epsilon(planned, 1e-5) <= budget
-        public = configuration.model_copy(update={"public_triples": defence.triples})
+        public = configuration.updated(public_triples=defence.triples)
         free = defence_of(public, "other", shards[0], ledger)
         assert free.noise < defence.noise
         assert SIZE not in ledger.once("other")
@@ -225,7 +225,7 @@ def test_under_a_research_seed_the_size_has_a_stream_of_its_own(shards):
     assert noisy[0] == noisy[1]
     assert len(set(noisy)) == 3
     uploads = []
-    for options in (configuration, configuration.model_copy(update={"public_triples": noisy[0]})):
+    for options in (configuration, configuration.updated(public_triples=noisy[0])):
         client = client_of(shards[0], options)
         uploads.append(client.handle(Fit(1, rows_of(client))).rows["entities"])
     np.testing.assert_array_equal(*uploads, err_msg="drawing a size moves no other draw")

@@ -177,7 +177,7 @@ def test_the_weight_that_was_found_counts_in_scores(shards):
     found, prior = float(run.tensors[f"counts/{name}/weight"][0]), run.prior(name)
     assert found > 0
     assert prior.weight == found
-    halved = replace(run, configuration=run.configuration.model_copy(update={"count_weight": 0.5}))
+    halved = replace(run, configuration=run.configuration.updated(count_weight=0.5))
     assert halved.prior(name).weight == found / 2
 
 

@@ -138,10 +138,10 @@ def test_an_undefended_run_counts_nothing(shards):
 
 def test_noisy_steps_count_when_there_is_a_budget_and_no_noise_is_named():
     steps = {"defence": "noisy-steps"}
-    assert parse({**steps, "epsilon": 8.0}).count_share > 0
-    assert parse({**steps, "noise": 3.0}).count_share == 0
-    assert parse({**steps, "epsilon": 8.0, "noise": 3.0}).count_share == 0
-    assert parse({**steps, "epsilon": 8.0, "count-share": 0.0}).count_share == 0
+    assert parse({**steps, "epsilon": 8.0}).privacy.count_share > 0
+    assert parse({**steps, "noise": 3.0}).privacy.count_share == 0
+    assert parse({**steps, "epsilon": 8.0, "noise": 3.0}).privacy.count_share == 0
+    assert parse({**steps, "epsilon": 8.0, "count-share": 0.0}).privacy.count_share == 0
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_size_and_names_are_paid_before_the_promise_and_within_the_budget():
     assert [type(charge.event) for charge in ledger.charges("client-0")] == [Size, Names]
     assert list(ledger.once("client-0")) == [SIZE, NAMES]
     defence = defence_of(options, "client-0", kept, ledger)
-    planned = defence.planned(options.rounds)
+    planned = defence.planned(options.training.rounds)
     assert {type(charge.event) for charge in planned} >= {Size, Names}
     assert 15.5 < defence.accountant.epsilon(planned, defence.delta) <= 16.0
     assert ledger.promises["client-0"].facts["names"] == "threshold"

@@ -109,12 +109,12 @@ def embedded(layout: Layout) -> NDArray[np.float32]:
         site, ledger = read_site(layout.sites[name]), Ledger.in_memory()
         options = accept(proposal(configuration), site)
         defence = defence_of(options, name, graph, ledger, site.number)
-        plan = ClientPlan(options, options.seed or 0, site.number, ("entities",), 1, defence, ledger)
+        plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan)
     owners = layout.settings.minimum_owners
     plan = ServerPlan(shape_of(configuration), SEED, minimum_owners=owners)
     server = Server(EmbeddedEngine(clients, threads=1), plan)
-    while server.round < configuration.rounds and server.run_round().uploads:
+    while server.round < configuration.training.rounds and server.run_round().uploads:
         pass
     return server.tables["entities"]
 

@@ -36,7 +36,7 @@ def test_init_writes_settings_that_can_be_read_and_kits(tmp_path: Path) -> None:
     folder = initialised(tmp_path / "study")
     settings = read_federation(folder / "federation.toml")
     assert settings.sites == ("north", "south")
-    assert settings.configuration.dimension == DEFENCES["recommended"]["dimension"]
+    assert settings.configuration.model.dimension == DEFENCES["recommended"]["dimension"]
     for site in settings.sites:
         own = read_site(settings.kits / site / "site.toml")
         assert (own.name, own.federation) == (site, "study")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.cli.options import choices_of, default_of, limits_of
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.defences.defence import defence_of
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
@@ -34,18 +34,18 @@ STEPPING = SITE.model_copy(update={"privacy": STEPS})
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 10**6), st.floats(), st.text(max_size=8), st.sampled_from(["none", "sgd"])
 )
-KEYS = st.sampled_from([kebab(name) for name in Configuration.model_fields] + ["epsilom", "code", "clip_"])
+KEYS = st.sampled_from([kebab(name) for name in OPTIONS] + ["epsilom", "code", "clip_"])
 
 
 def site_values(configuration: Configuration) -> dict[str, Any]:
     """Everything that a promise rests on, as the configuration has it."""
-    return {name: getattr(configuration, name) for name in (*SITE_DECIDES, *NOBODY)}
+    return {name: configuration.option(name) for name in (*SITE_DECIDES, *NOBODY)}
 
 
 def test_every_option_is_on_exactly_one_list() -> None:
-    assert set().union(*LISTS) == set(Configuration.model_fields)
-    assert sum(map(len, LISTS)) == len(Configuration.model_fields)
-    assert [ruling.option for ruling in rulings()] == list(Configuration.model_fields)
+    assert set().union(*LISTS) == set(OPTIONS)
+    assert sum(map(len, LISTS)) == len(OPTIONS)
+    assert [ruling.option for ruling in rulings()] == list(OPTIONS)
 
 
 @pytest.mark.parametrize("site", [SITE, STEPPING], ids=["copy", "steps"])
@@ -62,9 +62,9 @@ def test_no_proposal_changes_what_the_site_decides(site: SiteSettings, terms: di
         accept(model, site)
     )  # a defence may clip otherwise for another model: that is the site's word
     assert site_values(accepted) == {**own, **by_model}
-    assert {key: getattr(accepted, key.replace("-", "_")) for key in site.privacy} == site.privacy
+    assert {key: accepted.option(key) for key in site.privacy} == site.privacy
     for name in set(Limits.model_fields) & set(SERVER_MAY_SET):
-        assert getattr(accepted, name) <= getattr(site.limits, name)
+        assert accepted.option(name) <= getattr(site.limits, name)
 
 
 @pytest.mark.parametrize(
@@ -128,22 +128,29 @@ def test_a_default_beyond_the_limit_is_refused_too() -> None:
 
 
 def test_what_a_server_may_set_arrives() -> None:
-    server = Configuration(model="rotate", dimension=16, rounds=9, batch_size=512, learning_rate=0.5, optimiser="sgd")
+    server = Configuration.of(
+        model="rotate", dimension=16, rounds=9, batch_size=512, learning_rate=0.5, optimiser="sgd"
+    )
     for site, own in ((SITE, (5, 4.0, 1.2, 0.75)), (STEPPING, (5, 4.0, 0.4, 0.0))):
         accepted = accept(proposal(server), site)
         assert proposal(accepted) == proposal(server)
-        assert (accepted.seed, accepted.epsilon, accepted.clip, accepted.copy_share) == own
+        assert (
+            accepted.experiment.seed,
+            accepted.privacy.epsilon,
+            accepted.privacy.clip,
+            accepted.privacy.copy_share,
+        ) == own
 
 
 def test_a_proposal_holds_nothing_of_the_servers_own() -> None:
-    server = Configuration(epsilon=9.0, clip=3.0, seed=4, minimum_clients=2, noise_seed=1)
+    server = Configuration.of(epsilon=9.0, clip=3.0, seed=4, minimum_clients=2, noise_seed=1)
     assert set(proposal(server)) == {kebab(name) for name in SERVER_MAY_SET}
 
 
 def test_a_site_without_a_defence_stays_so_and_one_with_a_defence_too() -> None:
     plain = SITE.model_copy(update={"privacy": {"defence": "none"}})
-    assert accept({"rounds": 3}, plain).defence == "none"
-    assert accept({"rounds": 3}, SITE).defence == "recommended"
+    assert accept({"rounds": 3}, plain).privacy.defence == "none"
+    assert accept({"rounds": 3}, SITE).privacy.defence == "recommended"
 
 
 def test_what_is_wrong_with_the_sites_own_options_is_no_matter_of_the_server() -> None:
@@ -167,8 +174,8 @@ def test_a_site_that_wants_noise_in_every_round_is_told_that_a_copy_has_none() -
 
 
 def test_a_bilinear_model_is_regularised_by_the_sites_own_defence() -> None:
-    assert accept({"model": "distmult"}, SITE).regularisation > 0
-    assert accept({"model": "distmult"}, STEPPING).regularisation == 0
+    assert accept({"model": "distmult"}, SITE).training.regularisation > 0
+    assert accept({"model": "distmult"}, STEPPING).training.regularisation == 0
 
 
 def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:

@@ -18,9 +18,10 @@ import fedkge as fk
 from fedkge import __version__
 from fedkge.cli.app import app
 from fedkge.graph import SPLITS
+from fedkge.graph.synthetic import synthetic_graph
+from tests.real_data import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("FEDKGE_DATA") or ROOT.parent / "shared" / "data")
 SMALL = ("--dimension", "8", "--negatives", "8", "--rounds", "3", "--evaluate-every", "1", "--seed", "5")
 VERBS = [
     "demo",
@@ -31,8 +32,6 @@ VERBS = [
     "export",
     *(f"data {verb}" for verb in ("list", "show", "fetch", "describe", "split")),
 ]
-
-needs_codex = pytest.mark.skipif(not (DATA / "codex-s").is_dir(), reason=f"needs codex-s in {DATA}: set FEDKGE_DATA")
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def test_a_configuration_that_is_no_file(tmp_path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "FEDKGE_DATA": str(DATA)}
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 
 def command(*arguments: object, program: str = "from fedkge.cli import main; main()") -> list[str]:
@@ -177,7 +176,8 @@ def test_a_graph_without_test_triples_trains_too(tmp_path: Path) -> None:
 
 
 def test_flags_win_over_the_file_and_the_file_over_defaults(graph: Path, tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text(f'data = "{graph}"\nbatch_size = 32\ndimension = 6\nrounds = 1\nnegatives = 4\n')
+    training = "[training]\nbatch_size = 32\nrounds = 1\nnegatives = 4\n"
+    (tmp_path / "c.toml").write_text(f'[data]\nsource = "{graph}"\n[model]\ndimension = 6\n{training}')
     assert fedkge("train", "--config", tmp_path / "c.toml", "--dimension", 5, "--out", tmp_path / "run").code == 0
     saved = (tmp_path / "run" / "config.toml").read_text()
     assert "dimension = 5\n" in saved
@@ -207,7 +207,7 @@ def test_an_existing_run_is_refused_continued_or_overwritten(graph: Path, tmp_pa
 
 
 def test_overwrite_spares_folders_that_are_no_run(graph: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("rounds = 3\n")
+    (tmp_path / "config.toml").write_text("[training]\nrounds = 3\n")
     (tmp_path / "precious").write_text("mine")
     outcome = fedkge("train", "--data", graph, *SMALL, "--out", tmp_path, "--overwrite")
     assert outcome.code == 6
@@ -259,7 +259,7 @@ def test_an_unknown_configuration_key_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("bach-size = 3\n")
     outcome = fedkge("train", "--config", tmp_path / "c.toml")
     assert outcome.code == 4
-    assert "did you mean batch-size?" in outcome.err
+    assert "did you mean batch-size in [training]?" in outcome.err
 
 
 def test_evaluate_repeats_what_train_said(run: Path) -> None:
@@ -333,16 +333,16 @@ def test_data_verbs(graph: Path, tmp_path: Path) -> None:
     assert fedkge("train", "--data", shards, "--clients", 2, "--out", tmp_path / "other").code == 4
 
 
-@needs_codex
 def test_fetch_finds_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDKGE_DATA", str(DATA))
-    assert fedkge("data", "fetch", "codex-s").out.strip() == str(DATA / "codex-s")
-    assert fedkge("data", "fetch", "codex-s", "--json").lines == [{"name": "codex-s", "folder": str(DATA / "codex-s")}]
+    folder = data_folder("codex-s")
+    monkeypatch.setenv("FEDKGE_DATA", str(folder.parent))
+    assert fedkge("data", "fetch", "codex-s").out.strip() == str(folder)
+    assert fedkge("data", "fetch", "codex-s", "--json").lines == [{"name": "codex-s", "folder": str(folder)}]
 
 
-@needs_codex
 def test_an_interrupted_run_ends_with_the_same_file(tmp_path: Path) -> None:
-    words = "--data codex-s --model transe --clients 3 --split entity --rounds 12 --seed 11 --dimension 32"
+    data = write_graph(tmp_path / "graph", synthetic_graph(entities=2000, relations=40, triples=36_000, seed=1))
+    words = f"--data {data} --model transe --clients 3 --split entity --rounds 12 --seed 11 --dimension 32"
     options = ("train", *words.split(), "--local-epochs", 1, "--validation-triples", 100)
     undisturbed = shell(*options, "--out", tmp_path / "whole")
     assert undisturbed.code == 0, undisturbed.err
@@ -367,9 +367,8 @@ def test_an_interrupted_run_ends_with_the_same_file(tmp_path: Path) -> None:
         assert (tmp_path / "whole" / file).read_bytes() == (tmp_path / "cut" / file).read_bytes()
 
 
-@needs_codex
 def test_labels_are_shown_and_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDKGE_DATA", str(DATA))
+    monkeypatch.setenv("FEDKGE_DATA", str(data_folder("codex-s").parent))
     options = ("--dimension", 8, "--rounds", 1, "--local-epochs", 1, "--negatives", 8, "--seed", 1)
     assert fedkge("train", "--data", "codex-s", *options, "--out", tmp_path / "run").code == 0
     shown = fedkge("predict", tmp_path / "run", "--head", "angelina jolie", "--relation", "P106", "--tail", "Q33999")

@@ -1,6 +1,4 @@
-import lzma
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +7,10 @@ from hypothesis import strategies as st
 
 from fedkge.base.errors import ConfigurationError
 from fedkge.evaluation import Popularity, rank
-from fedkge.graph import SPLITS, Graph, Side, Triples
+from fedkge.graph import Graph, Side, Triples
+from fedkge.graph.datasets import load
 from tests.evaluation.scorers import brute_force
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
+from tests.real_data import data_folder
 
 
 def random_triples(seed: int, count: int) -> Triples:
@@ -85,16 +83,6 @@ def test_noise_needs_a_budget_and_a_generator() -> None:
         Popularity.count(train, 9, epsilon=1.0)
 
 
-def read(name: str) -> Graph:
-    if not (DATA / name / "train.txt.xz").exists():
-        pytest.skip(f"{DATA / name} is not there: put the data set's train, valid and test.txt.xz into it")
-    splits = {}
-    for split in SPLITS:
-        with lzma.open(DATA / name / f"{split}.txt.xz", "rt", encoding="utf-8") as lines:
-            splits[split] = [tuple(line.rstrip("\n").split("\t")) for line in lines]
-    return Graph.from_names(name, **splits)  # type: ignore[arg-type]
-
-
 def mrr(graph: Graph, epsilon: float | None) -> dict[str, float]:
     popularity = Popularity.count(graph.train, len(graph.entities), epsilon=epsilon, generator=np.random.default_rng(0))
     metrics = rank(popularity, graph.test, graph.all_triples).metrics()
@@ -103,7 +91,7 @@ def mrr(graph: Graph, epsilon: float | None) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def fb15k237() -> Graph:
-    return read("fb15k-237")
+    return load(data_folder("fb15k-237"))
 
 
 def test_fb15k_237(fb15k237: Graph) -> None:
@@ -114,7 +102,7 @@ def test_fb15k_237(fb15k237: Graph) -> None:
 
 
 def test_nell_995() -> None:
-    graph = read("nell-995")
+    graph = load(data_folder("nell-995"))
     exact, noisy = mrr(graph, None), mrr(graph, 1.0)
     assert exact["tail"] == pytest.approx(0.40, abs=0.01)
     assert exact["tail"] == pytest.approx(0.4075, abs=5e-4)

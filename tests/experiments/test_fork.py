@@ -103,7 +103,7 @@ def test_the_seat_holds_its_clients_relations_only(run: Run) -> None:
             np.testing.assert_array_equal(relations[place], known[name])
         else:
             assert np.isnan(relations[place]).all()
-    assert seat.embedding.margin == run.configuration.margin
+    assert seat.embedding.margin == run.configuration.model.margin
 
 
 def test_forks_leave_every_file_and_each_other_alone(run: Run) -> None:

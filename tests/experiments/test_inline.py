@@ -39,7 +39,7 @@ def folder_of(run: Run) -> Path:
 def table(run: Run, number: int, kind: str) -> np.ndarray:
     """The adversary's rows of a recorded round in the run's numbering."""
     seen = Transcript(folder_of(run)).view(clients="client-1").see(number)
-    rows = np.full((len(run.entities), run.configuration.dimension), np.nan, np.float32)
+    rows = np.full((len(run.entities), run.configuration.model.dimension), np.nan, np.float32)
     rows[run.tensors["own/client-1"]] = getattr(seen, kind)["client-1"]["entities"]
     return rows
 
@@ -78,7 +78,7 @@ def test_the_gain_is_that_of_the_rows_received(run: Run) -> None:
     for place, group in enumerate(schedule(canaries, 2)):
         first = place * PERIOD + 1
         own = Transcript(folder_of(run)).view(clients="client-1").see(first).private["client-1"]["relations"]
-        relations = np.zeros((len(run.relations), run.configuration.dimension), np.float32)
+        relations = np.zeros((len(run.relations), run.configuration.model.dimension), np.float32)
         relations[run.tensors["relation_ids/client-1"]] = own
         model = run.embedding("client-1")
         before, after = (

@@ -116,7 +116,7 @@ def test_the_federation_is_the_one_without_the_triples_that_are_out(tmp_path: Pa
 
 def test_a_run_opens_again_with_the_coins_of_the_system(tmp_path: Path) -> None:
     options = {"canaries": 60, "canary_source": "real", "canary_coins": "independent"}
-    configuration = tiny(**options).model_copy(update={"data": "synthetic"})
+    configuration = tiny(**options).updated(data="synthetic")
     run = start(configuration, SHARDS.graphs, tmp_path / "run")
     again = open_run(tmp_path / "run", data=SHARDS)
     np.testing.assert_array_equal(run.shards[0].train, again.shards[0].train)

@@ -38,7 +38,7 @@ TINY: dict[str, Any] = {
 
 
 def tiny(**options: Any) -> Configuration:
-    return Configuration(**{**TINY, **options})
+    return Configuration.of(**{**TINY, **options})
 
 
 def record(folder: Path, **options: Any) -> Run:
@@ -63,7 +63,7 @@ def test_public_facts_are_those_of_the_configuration(run: Run) -> None:
     for kind in ("server", "client", "collusion"):
         view = recorded_view(run, kind, "client-0", "client-1")
         assert (view.adversary, view.victim, view.clients, view.rounds) == (kind, "client-0", 3, (1, 2, 3))
-        assert (view.scorer.name, view.margin) == ("TransE", run.configuration.margin)
+        assert (view.scorer.name, view.margin) == ("TransE", run.configuration.model.margin)
         assert view.until(2).rounds == (1, 2)
         assert view.last.round == 3
 

@@ -85,7 +85,7 @@ def by_hand(run: Run, canaries: Targets, auxiliary: Triples, number: int, out: P
     ]
     first: Graph = replace(victim, train=np.concatenate([victim.train, np.array(added, np.int32)]))
     random = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(STREAM, number, 1)))
-    options = run.configuration.model_copy(update={"seed": int(random.integers(2**63)), "canaries": 0})
+    options = run.configuration.updated(seed=int(random.integers(2**63)), canaries=0)
     shadow = start(options, (first, SHARDS[1], SHARDS[2]), out)
     view = recorded_view(shadow, "server", "client-0", "client-1", auxiliary)
     return {round_: make_attack(BASE).score(view.until(round_), canaries.everything) for round_ in view.rounds}

@@ -117,7 +117,7 @@ def test_each_party_holds_exactly_what_it_sent_and_was_sent(witnessed: Witnessed
 def test_the_fraction_left_somebody_out(witnessed: Witnessed) -> None:
     """Otherwise the test above would show nothing about rounds that a client sat out."""
     absent = {name: [n for n, t in witnessed.rounds.items() if name not in t.uploads] for name in witnessed.run.clients}
-    if witnessed.run.configuration.fraction < 1:
+    if witnessed.run.configuration.federation.fraction < 1:
         assert absent[CLIENT]
         assert absent[VICTIM]
         rounds = recorded_view(witnessed.run, "client", VICTIM, CLIENT).rounds

@@ -137,7 +137,7 @@ def test_the_copy_alone_needs_no_record(tmp_path: Path) -> None:
 
 def test_what_has_no_copy_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="reads a noisy copy"):
-        reach(Configuration(canaries=1000), ["copy"])
+        reach(Configuration.of(canaries=1000), ["copy"])
     with pytest.raises(RunError, match="expected the checkpoint of client-0"):
         copy_of(replace(run, directory=tmp_path))
     with pytest.raises(RunError, match="belongs into a model"):

@@ -66,7 +66,7 @@ def test_a_disk_that_is_really_full(small_disk, shards, undisturbed, kind, kibib
     """Some clients can keep their round and some cannot: nobody may be left out of it silently."""
     run, filler = small_disk / "run", Filler(small_disk, free=kibibytes * 1024)
     with pytest.raises((StorageError, PrivacyError), match="No space left on device") as caught:
-        start(KINDS[kind].model_copy(update={"threads": 2}), shards.graphs, run, observer=filler)
+        start(KINDS[kind].updated(threads=2), shards.graphs, run, observer=filler)
     assert caught.value.exit_code in (6, 8)
     facts = load_tensors(run / "checkpoints" / "server.safetensors")[1]
     clients = ("client-0", "client-1", "client-2") if facts["round"] else ()
@@ -120,7 +120,7 @@ def test_it_goes_on_without_the_client_where_the_user_has_allowed_fewer(shards, 
             super().round_done(facts)
             left_out.extend(facts["refused"])
 
-    configuration = KINDS["defended"].model_copy(update={"minimum_clients": 2})
+    configuration = KINDS["defended"].updated(minimum_clients=2)
     with monkeypatch.context() as patched:
         start(configuration, shards.graphs, tmp_path, observer=Listener(lambda: full_for("client-1", patched)))
     assert left_out == ["client-1", "client-1"]
@@ -128,7 +128,7 @@ def test_it_goes_on_without_the_client_where_the_user_has_allowed_fewer(shards, 
 
 @pytest.mark.parametrize("minimum", [None, 3])
 def test_saying_that_all_are_needed_allows_nothing(shards, tmp_path, monkeypatch, minimum):
-    configuration = KINDS["open"].model_copy(update={"minimum_clients": minimum})
+    configuration = KINDS["open"].updated(minimum_clients=minimum)
     with monkeypatch.context() as patched, pytest.raises(StorageError):
         start(configuration, shards.graphs, tmp_path, observer=After(lambda: full_for("client-1", patched)))
     config = tmp_path / "config.toml"
@@ -138,7 +138,7 @@ def test_saying_that_all_are_needed_allows_nothing(shards, tmp_path, monkeypatch
 def test_a_ledger_that_cannot_be_written_stops_the_run_whoever_may_be_missing(
     shards, tmp_path, monkeypatch, undisturbed
 ):
-    configuration = KINDS["defended"].model_copy(update={"minimum_clients": 1})
+    configuration = KINDS["defended"].updated(minimum_clients=1)
     genuine = os.fsync
 
     def fail(descriptor):

@@ -32,24 +32,28 @@ def same(one, other):
 def centrally(graph, configuration):
     """Central training as anyone would write it: one model, one trainer, a loop."""
     shape = shape_of(configuration)
-    scorer = make_scorer(configuration.model, shape)
-    seed = configuration.seed
+    scorer = make_scorer(configuration.model.name, shape)
+    seed = configuration.experiment.seed
     start = initial_tables(scorer, shape, len(graph.entities), len(graph.relations), client_generator(seed, 0, 0))
     entities = initial_rows(len(graph.entities), scorer.entity_width(shape.dimension), shape, server_generator(seed, 0))
     embedding = Embedding(scorer, Tables(entities, start.relations), shape.margin)
-    negatives = Negatives(len(graph.entities), configuration.negatives, configuration.negative_group, "both")
-    trainer = Trainer(embedding, negatives, TrainingOptions(configuration.batch_size, configuration.learning_rate))
-    for number in range(1, configuration.rounds + 1):
+    negatives = Negatives(
+        len(graph.entities), configuration.training.negatives, configuration.training.negative_group, "both"
+    )
+    trainer = Trainer(
+        embedding, negatives, TrainingOptions(configuration.training.batch_size, configuration.training.learning_rate)
+    )
+    for number in range(1, configuration.training.rounds + 1):
         generator = client_generator(seed, 0, number)
-        if configuration.optimiser_state == "reset":
+        if configuration.training.optimiser_state == "reset":
             trainer.reset_optimisers()
         order, position = np.empty(0, np.int64), 0
-        for _ in range(configuration.local_steps):
+        for _ in range(configuration.training.local_steps):
             if position >= len(order):
                 order, position = generator.permutation(len(graph.train)), 0
-            trainer.step(graph.train[order[position : position + configuration.batch_size]], generator)
-            position += configuration.batch_size
-        for _ in range(0 if configuration.local_steps else configuration.local_epochs):
+            trainer.step(graph.train[order[position : position + configuration.training.batch_size]], generator)
+            position += configuration.training.batch_size
+        for _ in range(0 if configuration.training.local_steps else configuration.training.local_epochs):
             trainer.epoch(graph.train, generator)
     return embedding.tables
 

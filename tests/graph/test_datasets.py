@@ -23,9 +23,7 @@ from fedkge.graph.datasets import cache_folder, fetch, is_cached, labels, load
 from fedkge.graph.download import download, open_https
 from fedkge.graph.graph import SPLITS
 from fedkge.graph.summary import describe
-
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"the real graphs are not at {SHARED}")
+from tests.real_data import data_folder
 
 TEXT = {
     "train": b"".join(b"entity%d\trelation%d\tentity%d\n" % (i % 97, i % 5, i % 89) for i in range(9000)),
@@ -246,10 +244,9 @@ def test_labels_are_read_beside_the_data(cache: Path) -> None:
     assert labels("fb15k-237") == {"/m/1": "One"}
 
 
-@needs_shared
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.files])
 def test_real_graphs_hold_what_the_catalogue_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDKGE_DATA", str(SHARED))
+    monkeypatch.setenv("FEDKGE_DATA", str(data_folder(name).parent))
     graph, dataset = load(name), DATASETS[name]
     assert (graph.name, len(graph.entities), len(graph.relations)) == (name, dataset.entities, dataset.relations)
     assert {split: len(graph.split(split)) for split in SPLITS} == {s: dataset.triples(s) for s in SPLITS}
@@ -257,9 +254,8 @@ def test_real_graphs_hold_what_the_catalogue_says(name: str, monkeypatch: pytest
     assert set(labels(name)) <= set(graph.entities)
 
 
-@needs_shared
 def test_the_summary_of_fb15k_237_is_the_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDKGE_DATA", str(SHARED))
+    monkeypatch.setenv("FEDKGE_DATA", str(data_folder("fb15k-237").parent))
     summary = describe(load("fb15k-237"))
     assert summary.self_loops["train"] == 1625
     assert summary.entities_in_train == 14505

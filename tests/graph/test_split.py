@@ -28,9 +28,7 @@ from fedkge.graph.split import (
     split,
 )
 from fedkge.graph.synthetic import synthetic_graph
-
-SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
-needs_shared_data = pytest.mark.skipif(not SHARED_DATA.is_dir(), reason=f"{SHARED_DATA} is not there")
+from tests.real_data import data_folder
 
 graphs = st.builds(
     synthetic_graph,
@@ -278,20 +276,18 @@ def test_saving_keeps_the_notice_and_refuses_tabs(tmp_path: Path) -> None:
         load_shards(tmp_path)
 
 
-@needs_shared_data
-def test_fb15k_237_for_three_clients_is_near_the_known_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = load(SHARED_DATA / "fb15k-237")
+def test_fb15k_237_for_three_clients_is_near_the_known_size() -> None:
+    graph = load(data_folder("fb15k-237"))
     for client in split(graph, 3, "entity", seed=7).summary.clients:
         assert client.entities == pytest.approx(7046, rel=0.03)
         assert client.train + client.valid + client.test == pytest.approx(64_452, rel=0.15)
 
 
-@needs_shared_data
 @pytest.mark.parametrize("published", ["R3", "C5"])
 def test_published_splits_have_their_published_counts(published: str) -> None:
-    folder = SHARED_DATA / "fb15k-237-fedlu"
+    folder = data_folder("fb15k-237-fedlu")
     clients, splits = read_assignment(folder / f"{published}.assign.txt.xz")
-    shards = from_assignment(load(SHARED_DATA / "fb15k-237"), clients, splits, keep_unseen=True)
+    shards = from_assignment(load(data_folder("fb15k-237")), clients, splits, keep_unseen=True)
     expected = json.loads((folder / "meta.json").read_text())["files"][f"{published}.assign.txt.xz"]["per_client"]
     for client, counts in zip(shards.summary.clients, expected, strict=True):
         assert {key: getattr(client, key) for key in counts} == counts

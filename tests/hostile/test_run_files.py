@@ -23,7 +23,7 @@ from fedkge.accounting.ledger_lines import CHECKSUM, sealed
 from fedkge.api.training import open_run, resume
 from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
 from fedkge.cli.app import app
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import OPTIONS, parse, read_toml
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import Status, read_status
@@ -261,7 +261,10 @@ def test_a_name_that_safetensors_has_twice(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-TOML = b'data = "nations"\nmodel = "rotate"\nrounds = 3\nepsilon = 8.0\ndefence = "recommended"\nseed = 1\n'
+TOML = (
+    b'[data]\nsource = "nations"\n[model]\nname = "rotate"\n[training]\nrounds = 3\n'
+    b'[privacy]\nepsilon = 8.0\ndefence = "recommended"\n[experiment]\nseed = 1\n'
+)
 SITE = b'name = "north"\nfederation = "study"\ngraph = "g.tsv"\n[privacy]\nepsilon = 4\n[limits]\nrounds = 5\n[names]\n'
 FEDERATION = b'name = "study"\nserver = "localhost"\nsites = ["a", "b"]\n[training]\nrounds = 3\n'
 
@@ -277,7 +280,7 @@ def test_toml_files(data: st.DataObject, tmp_path: Path) -> None:
 
 
 @OFTEN
-@given(key=st.sampled_from(sorted(Configuration.model_fields)), data=st.data())
+@given(key=st.sampled_from(sorted(OPTIONS)), data=st.data())
 def test_options_of_another_kind(key: str, data: st.DataObject) -> None:
     odd: st.SearchStrategy[Any] = st.sampled_from([5, 0, -1, True, False, 1.5, "", "x", [], [1], {}, {"a": 1}, 10**400])
     harmless(lambda: parse({key: data.draw(odd)}))
@@ -286,14 +289,14 @@ def test_options_of_another_kind(key: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("value", ["5", "0", "false", "[1]", "{a = 1}", "1979-05-27"])
 def test_a_defence_that_is_no_name(value: str, tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(f"defence = {value}\n")
+    (tmp_path / "run.toml").write_text(f"[privacy]\ndefence = {value}\n")
     with pytest.raises(ConfigurationError, match=r"defence: expected (a name|no switch), got"):
         parse(read_toml(tmp_path / "run.toml"))
 
 
 def test_a_key_in_two_spellings(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text("batch-size = 5\nbatch_size = 6\n")
-    with pytest.raises(ConfigurationError, match="expected batch-size once"):
+    (tmp_path / "run.toml").write_text("[training]\nbatch-size = 5\nbatch_size = 6\n")
+    with pytest.raises(ConfigurationError, match=r"\[training\] batch_size: expected it once"):
         parse(read_toml(tmp_path / "run.toml"))
 
 

@@ -196,7 +196,7 @@ def test_what_was_noticed_in_a_private_file_is_the_owners(bare: Path, tmp_path: 
     config = tomlkit.parse((tmp_path / "run" / "config.toml").read_text(encoding="utf-8"))
     config["provenance"]["notice"] = "3 triples with a literal object were skipped"  # type: ignore[index]
     for data, told in (("private.nt", ""), ("demo", "3 triples with a literal object were skipped")):
-        config["data"] = data
+        config["data"]["source"] = data  # type: ignore[index]
         (tmp_path / "run" / "config.toml").write_text(tomlkit.dumps(config), encoding="utf-8")
         assert gather(tmp_path / "run", "for-owner").method.notice == "3 triples with a literal object were skipped"
         assert gather(tmp_path / "run").method.notice == told

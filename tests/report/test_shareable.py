@@ -59,7 +59,7 @@ DEFENCES: dict[str, dict[str, Any]] = {
 def trained(folder: Path, shards: Any, **options: Any) -> Run:
     """The whole product: a run on disk, attacked where canaries are in it."""
     run = start(parse({**BASE, **options}), shards.graphs, folder / "run")
-    if run.configuration.canaries:
+    if run.configuration.experiment.canaries:
         run_attacks(run, AttackPlan(attacks=("upload-difference",), designs=("B", "C"), count=40, fewer=True))
         write_report(folder / "run", folder / "run" / "report-for-owner.html", for_owner=True)
     return run

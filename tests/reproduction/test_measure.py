@@ -71,7 +71,7 @@ def test_a_crossing_run_is_looked_at_where_its_budgets_end(settings: Settings, p
 def test_a_budget_that_is_never_used_up_shows_the_last_round_and_says_so(settings: Settings, places: Places) -> None:
     keys = [f"demo.transe.published.dp-flames.e{budget}.s3" for budget in (2, 8)]
     (work,) = works(settings, wanted(settings, keys))
-    raised = work.configuration.model_copy(update={"noise": 50.0})
+    raised = work.configuration.updated(noise=50.0)
     measure(Work(raised, work.keys, (2.0, 8.0, 1e-9), work.attacks, work.entities), places, quiet)
     cells = [read_cell(path_of(places.results, key)) for key in work.keys]
     assert [(cell.round, cell.exhausted) for cell in cells] == [(3, False), (3, False)]
@@ -81,7 +81,7 @@ def test_a_budget_that_is_never_used_up_shows_the_last_round_and_says_so(setting
 
 def test_a_budget_below_the_first_round_has_a_cell_that_says_so(settings: Settings, places: Places) -> None:
     work = work_of(settings, "demo.transe.published.dpsgd.e2.s3")
-    lowered = work.configuration.model_copy(update={"noise": 0.2})
+    lowered = work.configuration.updated(noise=0.2)
     measure(Work(lowered, work.keys, (2.0,), work.attacks, work.entities), places, quiet)
     cell = read_cell(path_of(places.results, work.keys[0]))
     assert (cell.round, cell.utility, cell.attacks) == (0, {}, ())
@@ -108,7 +108,7 @@ def test_an_interrupted_measurement_goes_on_and_ends_the_same(
     keys = [f"demo.transe.sound.dp-flames-adaptive.e{budget}.s3" for budget in (2, 8)]
     (work,) = works(settings, wanted(settings, keys))
     seeded = Work(
-        work.configuration.model_copy(update=NOISE), work.keys, work.budgets, work.attacks, work.entities
+        work.configuration.updated(**NOISE), work.keys, work.budgets, work.attacks, work.entities
     )  # so that both are the same
     whole = Places(tmp_path / "whole", tmp_path / "whole-results", "fedkge reproduce")
     measure(seeded, whole, quiet)

@@ -38,11 +38,11 @@ def test_a_copy_is_estimated_to_train_as_long_as_without_a_defence() -> None:
     own = Settings(default_folder())
     name = "fb15k-237.transe.sound.{}.s12"
     copied, free = works(own, wanted(own, [name.format("recommended.e16"), name.format("none")]))
-    assert copied.configuration.copy_share
-    triples = [work.configuration.rounds * work.configuration.local_epochs for work in (copied, free)]
+    assert copied.configuration.privacy.copy_share
+    triples = [work.configuration.training.rounds * work.configuration.training.local_epochs for work in (copied, free)]
     ratio = (estimated_seconds(copied) - CALIBRATION) / estimated_seconds(free)
     assert ratio == pytest.approx(
-        triples[0] / triples[1] * copied.configuration.dimension / free.configuration.dimension, rel=0.01
+        triples[0] / triples[1] * copied.configuration.model.dimension / free.configuration.model.dimension, rel=0.01
     )
 
 
@@ -82,11 +82,15 @@ def test_what_a_table_can_do_without_comes_last(settings: Settings) -> None:
 
 def test_settings_go_from_general_to_particular(settings: Settings) -> None:
     configuration = settings.configuration(Key("demo", "transe", "published", "none", 0, 3))
-    assert (configuration.rounds, configuration.batch_size, configuration.dimension) == (4, 64, 8)
+    assert (configuration.training.rounds, configuration.training.batch_size, configuration.model.dimension) == (
+        4,
+        64,
+        8,
+    )
     quick = Settings(settings.folder, quick=True).configuration(Key("demo", "transe", "published", "none", 0, 3))
-    assert (quick.rounds, quick.local_epochs) == (2, 2)
+    assert (quick.training.rounds, quick.training.local_epochs) == (2, 2)
     calibrated = settings.configuration(Key("demo", "transe", "sound", "recommended", 8, 3))
-    assert (calibrated.epsilon, calibrated.noise) == (8, None)
+    assert (calibrated.privacy.epsilon, calibrated.privacy.noise) == (8, None)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def test_a_crossing_is_the_last_round_that_the_budget_covers(settings: Settings,
     accountant = counting(work.configuration)
     budgets = [1e-6, *(epsilon_after(defences, number, accountant) * 1.01 for number in (1, 2)), 1e9]
     found = crossings(defences, budgets)
-    assert list(found.values()) == [0, 1, 2, work.configuration.rounds]
+    assert list(found.values()) == [0, 1, 2, work.configuration.training.rounds]
     for budget, number in found.items():
         assert epsilon_after(defences, number, accountant) <= budget
 
@@ -130,7 +134,7 @@ def test_the_papers_formulas_stand_beside_no_guarantee(settings: Settings) -> No
     assert spent["sound"] is None
     assert spent["published"] is None, "at a rate this high the paper's lemma allows no order at all"
     assert (spent["published, all orders"] or 0) > 0
-    defences = defences_of(shards_for(work).graphs, work.configuration.model_copy(update={"public_triples": 90_000}))
+    defences = defences_of(shards_for(work).graphs, work.configuration.updated(public_triples=90_000))
     assert (spent_after(defences, 2)["published"] or 0) > (spent_after(defences, 2)["published, all orders"] or 9)
 
 

@@ -107,7 +107,7 @@ def raw_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations take raw gradients, as the paper prints it."""
 
     def source(defence: Defence, client: int, round_number: int) -> NoiseSource:
-        return RawRelations.research(defence.options.noise_seed or 0, client, round_number)
+        return RawRelations.research(defence.options.privacy.noise_seed or 0, client, round_number)
 
     monkeypatch.setattr(Defence, "source", source)
 

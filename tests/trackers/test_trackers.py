@@ -12,7 +12,7 @@ from fedkge.configuration import Configuration
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.trackers import TRACKERS, make_tracker
 
-CONFIGURATION = Configuration(rounds=2, seed=1)
+CONFIGURATION = Configuration.of(rounds=2, seed=1)
 PACKAGES = {"tensorboard": "tensorboard", "mlflow": "mlflow"}
 
 

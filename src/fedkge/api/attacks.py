@@ -154,7 +154,7 @@ def attack_plan(
     lira_base       LiRA: the attack whose scores it compares
     seed            seed of the targets
     """
-    pair = (victim or run.configuration.victim, adversary or run.configuration.adversary)
+    pair = (victim or run.configuration.experiment.victim, adversary or run.configuration.experiment.adversary)
     designs, notes = chosen_designs(targets, run, pair)
     plan = replace(
         default_plan(run, names),
@@ -178,10 +178,10 @@ def default_plan(run: Run, names: Sequence[str] = ()) -> AttackPlan:
     options = run.configuration
     return AttackPlan(
         attacks=check_names(names) if names else tuple(fitting_attacks(run)),
-        designs=("A", "B", _canary_design(run), "D") if options.canaries else ("A", "B", "D"),
+        designs=("A", "B", _canary_design(run), "D") if options.experiment.canaries else ("A", "B", "D"),
         fewer=True,
-        victim=options.victim,
-        adversary=options.adversary,
+        victim=options.experiment.victim,
+        adversary=options.experiment.adversary,
         threads=_cores(run),
         shadows=ShadowPlan(processes=_cores(run)),
         real_shadows=replace(SHADOWS, processes=_cores(run)),
@@ -207,7 +207,7 @@ def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
 
 def check_real(names: Sequence[str], configuration: Configuration) -> None:
     """Refuse, before training, the shadow attack on a run that will have no real targets."""
-    if SHADOW in names and not (configuration.canaries and configuration.canary_source == "real"):
+    if SHADOW in names and not (configuration.experiment.canaries and configuration.experiment.canary_source == "real"):
         raise ConfigurationError(NEEDS_REAL)
 
 
@@ -219,10 +219,10 @@ def chosen_designs(text: str, run: Run, pair: tuple[str, str]) -> tuple[tuple[De
     if unknown := [design for design in designs if design not in DESIGNS]:
         raise ConfigurationError(f"targets: expected some of {','.join(DESIGNS)}, got {', '.join(unknown)}")
     options = run.configuration
-    if options.canaries == 0:
+    if options.experiment.canaries == 0:
         reasons = dict.fromkeys("CR", "this run has no canaries (train with --canaries 1000)")
-    elif pair != (options.victim, options.adversary):
-        whose = f"the canaries are for victim {options.victim} and adversary {options.adversary}"
+    elif pair != (options.experiment.victim, options.experiment.adversary):
+        whose = f"the canaries are for victim {options.experiment.victim} and adversary {options.experiment.adversary}"
         reasons = dict.fromkeys("CR", whose)
     else:
         reasons = {"R" if own == "C" else "C": f"this run's canaries are design {own}"}
@@ -235,11 +235,11 @@ def chosen_designs(text: str, run: Run, pair: tuple[str, str]) -> tuple[tuple[De
 
 
 def _canary_design(run: Run) -> Design:
-    return "R" if run.configuration.canary_source == "real" else "C"
+    return "R" if run.configuration.experiment.canary_source == "real" else "C"
 
 
 def _cores(run: Run) -> int:
-    return run.configuration.threads or available_cores()
+    return run.configuration.training.threads or available_cores()
 
 
 def _value(estimate: Any) -> float | None:

@@ -142,37 +142,37 @@ def check_limit(
     most = reach(configuration, attacks, guesses, confidence)
     if limit is not None and limit >= most:
         raise ConfigurationError(
-            f"--fail-above {limit:g} could never fail: with {configuration.canaries:,} canaries this audit can "
-            f"show epsilon {most:.2f} at most; train with more --canaries, name fewer attacks, or lower the limit"
+            f"--fail-above {limit:g} could never fail: with {configuration.experiment.canaries:,} canaries this audit "
+            f"can show epsilon {most:.2f} at most; train with more --canaries, name fewer attacks, or lower the limit"
         )
 
 
 def check_strategy(configuration: Configuration, attacks: Sequence[str]) -> None:
     """Refuse, before training, a federation in which an audit's attacks have nothing to see."""
-    if configuration.strategy != "fede" and tuple(attacks) != (COPY,):
+    if configuration.federation.strategy != "fede" and tuple(attacks) != (COPY,):
         raise ConfigurationError(
-            f"the attacks of an audit need shared entities, got strategy {configuration.strategy!r}: leave --strategy "
-            "out, or look at a noisy copy alone with --attack copy"
+            f"the attacks of an audit need shared entities, got strategy {configuration.federation.strategy!r}: leave "
+            "--strategy out, or look at a noisy copy alone with --attack copy"
         )
 
 
 def audited(given: Mapping[str, Any]) -> Configuration:
     """The training that an audit needs; under a research seed the coins derive from it, and canaries suit the defence.
 
-    >>> audited({"rounds": 30}).record, audited({"seed": 7}).canary_coins
+    >>> audited({"rounds": 30}).experiment.record, audited({"seed": 7}).experiment.canary_coins
     ('3,6,9,12,15,18,21,24,27,30', 'seeded')
     """
     own = {kebab(key): value for key, value in given.items()}
     coins = "independent" if own.get("seed") is None else "seeded"
     values = {**DEFAULTS, "canary-coins": coins, **own}
     configuration = parse(values)
-    if configuration.copy_share:
+    if configuration.privacy.copy_share:
         configuration = parse({**values, **OF_COPIES, **own})
-    if "record" in values and configuration.record != "none":
+    if "record" in values and configuration.experiment.record != "none":
         return configuration
-    step = max(1, configuration.rounds // RECORDED)
-    rounds = sorted(range(configuration.rounds, 0, -step))[-RECORDED:]
-    return configuration.model_copy(update={"record": ",".join(map(str, rounds))})
+    step = max(1, configuration.training.rounds // RECORDED)
+    rounds = sorted(range(configuration.training.rounds, 0, -step))[-RECORDED:]
+    return configuration.updated(record=",".join(map(str, rounds)))
 
 
 def passive_attacks(names: Sequence[str]) -> tuple[str, ...]:

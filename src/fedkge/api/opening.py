@@ -62,22 +62,24 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
         return data
     if isinstance(data, str) and data not in DATASETS and holds_shards(Path(data)):
         shards = load_shards(Path(data))
-        if configuration.clients not in (1, len(shards)):
+        if configuration.data.clients not in (1, len(shards)):
             raise ConfigurationError(
-                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.clients}; leave it out"
+                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.data.clients}; leave "
+                "it out"
             )
         return shards
     if isinstance(data, str):
-        columns, skip = parse_columns(configuration.columns), configuration.skip_header
+        columns, skip = parse_columns(configuration.data.columns), configuration.data.skip_header
         graph = load(data, columns=columns, skip_header=skip)
     else:
         graph = data
-    return split(graph, configuration.clients, configuration.split, configuration.seed or 0, configuration.overlap)
+    options = configuration.data
+    return split(graph, options.clients, options.split, configuration.experiment.seed or 0, options.overlap)
 
 
 def in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
     """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
-    return tuple(graphs) if configuration.defence == "none" else tuple(map(ordered, graphs))
+    return tuple(graphs) if configuration.privacy.defence == "none" else tuple(map(ordered, graphs))
 
 
 def reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
@@ -89,7 +91,7 @@ def reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, t
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
             f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
         )
-    given = shards_of(configuration.data if data is None else data, configuration).graphs
+    given = shards_of(configuration.data.source if data is None else data, configuration).graphs
     if not provenance.get(NUMBERED):
         given = in_public_order(given, configuration)
     graphs, canaries = insert_canaries(given, configuration, directory.path)
@@ -101,7 +103,7 @@ def _with_kept_names(
     directory: RunDirectory, configuration: Configuration, graphs: tuple[Graph, ...]
 ) -> tuple[Graph, ...]:
     """The graphs without the names that stayed at home, where names were released by a threshold."""
-    if configuration.names != "threshold":
+    if configuration.privacy.names != "threshold":
         return graphs
     ledger, files = open_account(directory.path), NameFiles(directory.path / FOLDER)
     if ledger is None:

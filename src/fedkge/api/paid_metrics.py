@@ -61,7 +61,7 @@ def release_metrics(path: Path, epsilon: float, data: Data | None = None) -> tup
 
 
 def _ledger_of(run: Run, directory: RunDirectory) -> Ledger:
-    if run.configuration.defence == "none":
+    if run.configuration.privacy.defence == "none":
         raise PrivacyError(
             f"{directory.path}: this run has no defence, so no budget can pay for a figure; exact figures are in the "
             "owner's copy"
@@ -71,7 +71,7 @@ def _ledger_of(run: Run, directory: RunDirectory) -> Ledger:
             f"{directory.path}: a gathered run has copies of the sites' ledgers, and a site's own would not know of "
             "the figure: release it at each site, on the site's run directory"
         )
-    if run.configuration.strategy == "pooled":
+    if run.configuration.federation.strategy == "pooled":
         raise PrivacyError(
             f"{directory.path}: in a pooled run nobody has a budget of its own, so no figure can be charged; exact "
             "figures are in the owner's copy"
@@ -106,7 +106,7 @@ def _release(run: Run, client: str, ledger: Ledger, name: str, epsilon: float, p
     number, trained = place
     shares = shares_of(reciprocal_ranks(run.embedding(client), run.shards[number]))
     ledger.charge_extra(name, Extra(SPLIT, epsilon, (Charge(cost_of(epsilon)),)))
-    seed = run.configuration.noise_seed
+    seed = run.configuration.privacy.noise_seed
     source = NoiseSource.secret() if seed is None else NoiseSource.research(seed, number, 0, STREAM)
     mean = NoisyMean.release(shares, epsilon, source)
     ledger.keep_extra(name, SPLIT, {"total": mean.total, "number": mean.number, "round": trained})

@@ -99,7 +99,7 @@ def predict(
         raise ConfigurationError("predict needs a relation and a head or a tail (or both)")
     if top < 1:
         raise ConfigurationError(f"top: expected at least 1, got {top}")
-    words = labels(run.configuration.data) if run.configuration.data in DATASETS else {}
+    words = labels(run.configuration.data.source) if run.configuration.data.source in DATASETS else {}
     chosen, shard = _client_that_knows(run, client, relation, [name for name in (head, tail) if name], words)
     relation_id = find(shard.relations, relation, "relation", {})
     side: Side = "head" if head is None else "tail"

@@ -69,10 +69,10 @@ def start(
     if directory:
         check_free(directory.path, overwrite)
         _check_account(directory)
-    given = shards if shards is not None else shards_of(configuration.data, configuration).graphs
+    given = shards if shards is not None else shards_of(configuration.data.source, configuration).graphs
     graphs = in_public_order(given, configuration)
-    if len(graphs) != configuration.clients:
-        configuration = configuration.model_copy(update={"clients": len(graphs)})
+    if len(graphs) != configuration.data.clients:
+        configuration = configuration.updated(clients=len(graphs))
     configuration = _with_full_names(configuration, client_names(len(graphs)))
     graphs, canaries = insert_canaries(graphs, configuration)
     vectors = start_vectors(configuration, graphs)
@@ -100,7 +100,7 @@ def resume(
     directory = RunDirectory(Path(path))
     configuration, graphs, canaries = reopen(directory, data)
     if threads is not None:
-        configuration = configuration.model_copy(update={"threads": threads})
+        configuration = configuration.updated(threads=threads)
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
@@ -116,7 +116,7 @@ def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
 def price_of_attack(run: runs.Run, observer: Observer | None = None) -> dict[str, float]:
     """Test MRR (both sides) of a run with an attack in it, and of the same federation, trained again, without."""
     # The canaries are in the shards already: both federations train on the same triples.
-    honest = run.configuration.model_copy(update={"inline_attack": "none", "record": "none", "canaries": 0})
+    honest = run.configuration.updated(inline_attack="none", record="none", canaries=0)
     twin = start(honest, run.shards, observer=observer)
     key = "both.realistic.mrr"
     if not run.metrics or not twin.metrics:
@@ -127,14 +127,14 @@ def price_of_attack(run: runs.Run, observer: Observer | None = None) -> dict[str
 def _with_full_names(configuration: Configuration, names: Sequence[str]) -> Configuration:
     """With more than ten clients client-0 is called client-00: victim and adversary may be named either way."""
     short = {f"client-{number}": name for number, name in enumerate(names)}
-    chosen = {key: getattr(configuration, key) for key in ("victim", "adversary")}
-    return configuration.model_copy(update={key: short.get(name, name) for key, name in chosen.items()})
+    victim, adversary = configuration.experiment.victim, configuration.experiment.adversary
+    return configuration.updated(victim=short.get(victim, victim), adversary=short.get(adversary, adversary))
 
 
 def _seeded(configuration: Configuration) -> Configuration:
-    if configuration.seed is not None:
+    if configuration.experiment.seed is not None:
         return configuration
-    return configuration.model_copy(update={"seed": fresh_seed()})
+    return configuration.updated(seed=fresh_seed())
 
 
 def check(configuration: Configuration) -> None:

@@ -116,7 +116,7 @@ def tune(
     graphs = tuple(_without_test(graph) for graph in shards_of(data, configuration).graphs)
     if not any(len(graph.valid) for graph in graphs):
         raise DataError(f"{name}: expected validation triples to tune by, got none: add a `valid` file")
-    study = _study(configuration.seed or 0)
+    study = _study(configuration.experiment.seed or 0)
     found = []
     for number in range(trials):
         asked = study.ask()
@@ -131,7 +131,7 @@ def tune(
 def default_space(configuration: Configuration) -> dict[str, Range | Choice]:
     """What is worth searching for a model: learning rate, negatives, and margin or regularisation.
 
-    >>> sorted(default_space(Configuration(model="distmult")))
+    >>> sorted(default_space(Configuration.of(model="distmult")))
     ['learning_rate', 'negatives', 'regularisation', 'temperature']
     """
     common: dict[str, Range | Choice] = {
@@ -139,7 +139,7 @@ def default_space(configuration: Configuration) -> dict[str, Range | Choice]:
         "negatives": Choice((32, 64, 128, 256)),
         "temperature": Choice((0.0, 0.5, 1.0)),
     }
-    distance = make_scorer(configuration.model, shape_of(configuration)).comparison.is_distance
+    distance = make_scorer(configuration.model.name, shape_of(configuration)).comparison.is_distance
     own: dict[str, Range | Choice] = (
         {"margin": Range(2.0, 24.0)} if distance else {"regularisation": Range(1e-8, 1e-3, log=True)}
     )
@@ -148,10 +148,11 @@ def default_space(configuration: Configuration) -> dict[str, Range | Choice]:
 
 def _check(configuration: Configuration, space: Space, trials: int, options: TrainOptions) -> None:
     check(configuration)
-    if configuration.defence != "none":
+    if configuration.privacy.defence != "none":
         raise PrivacyError(
-            f"tune: expected no defence, got {configuration.defence!r}: every trial would release something about the "
-            "validation triples that no budget pays for. Tune on a public graph, then train privately with its options"
+            f"tune: expected no defence, got {configuration.privacy.defence!r}: every trial would release something "
+            "about the validation triples that no budget pays for. Tune on a public graph, then train privately with "
+            "its options"
         )
     if trials < 1:
         raise ConfigurationError(f"trials: expected a number >= 1, got {trials}")
@@ -159,7 +160,7 @@ def _check(configuration: Configuration, space: Space, trials: int, options: Tra
         raise ConfigurationError(f"tune: expected an option to be fixed or searched, got both for {', '.join(both)}")
     if wrong := sorted(set(space) & {"defence", "epsilon", "noise", "noise_seed", "delta"}):
         raise PrivacyError(f"tune: expected no option of a defence in the space, got {', '.join(wrong)}")
-    parse({"data": configuration.data, **{name: _first(domain) for name, domain in space.items()}})
+    parse({"data": configuration.data.source, **{name: _first(domain) for name, domain in space.items()}})
 
 
 def _first(domain: Range | Choice) -> Cell:
@@ -191,7 +192,9 @@ def _without_test(graph: Graph) -> Graph:
 
 def _valid_mrr(graphs: tuple[Graph, ...], configuration: Configuration) -> float:
     try:
-        evaluations = start(configuration, graphs).evaluate("valid", controls=False, threads=configuration.threads)
+        evaluations = start(configuration, graphs).evaluate(
+            "valid", controls=False, threads=configuration.training.threads
+        )
     except NumericalError:
         return math.nan
     if not evaluations:

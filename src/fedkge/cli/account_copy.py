@@ -62,7 +62,7 @@ def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
 
 
 def _worth(plan: Defence) -> GuessWorth | None:
-    return guess_worth(plan.planned(1), plan.options.epsilon or 0.0, plan.delta)
+    return guess_worth(plan.planned(1), plan.options.privacy.epsilon or 0.0, plan.delta)
 
 
 def _shares(plan: Defence) -> str:

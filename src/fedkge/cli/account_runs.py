@@ -138,7 +138,7 @@ def _open(path: Path) -> _Opened:
         ledger, is_run = open_account(folder), directory.exists() and path == folder
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if ledger is None and directory.exists() and directory.read_configuration()[0].defence == "none":
+    if ledger is None and directory.exists() and directory.read_configuration()[0].privacy.defence == "none":
         raise PrivacyError(
             f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
             "--defence recommended --epsilon 8"

@@ -141,7 +141,7 @@ def live_attacks(names: Sequence[str], configuration: Configuration) -> LiveAtta
     from fedkge.api.attacks import check_names, check_real, default_plan  # noqa: PLC0415 (heavy)
     from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415
 
-    chosen = check_names(names, configuration.model)
+    chosen = check_names(names, configuration.model.name)
     check_real(chosen, configuration)
     return LiveAttacks(lambda run: default_plan(run, chosen), say)
 
@@ -200,7 +200,7 @@ def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) ->
     _show_more(opened, outcomes)
     console.print(
         f"Victim {plan.victim}, adversary client {plan.adversary}, round {outcomes[-1].round} of "
-        f"{opened.configuration.rounds} unless said otherwise. "
+        f"{opened.configuration.training.rounds} unless said otherwise. "
         "F1 cal.: threshold from other triples; F1 best: threshold chosen on the targets, as the paper does.",
         markup=False,
     )

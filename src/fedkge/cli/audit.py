@@ -99,7 +99,7 @@ def _open(run: Path, look: Look, limit: float | None) -> Run:
     from fedkge.api.opening import opened  # noqa: PLC0415
 
     whole = opened(run)
-    if whole.configuration.canaries:
+    if whole.configuration.experiment.canaries:
         check_limit(whole.configuration, limit, **look)
     return whole
 
@@ -107,7 +107,7 @@ def _open(run: Path, look: Look, limit: float | None) -> Run:
 def _train(configuration: Configuration, look: Look, limit: float | None, path: Path, overwrite: bool) -> Run:
     from fedkge.api.auditing import train_for_audit  # noqa: PLC0415 (heavy)
 
-    if configuration.canary_coins == "seeded":
+    if configuration.experiment.canary_coins == "seeded":
         say("WARNING: the coins derive from --seed. Whoever knows the seed knows them: this audit is no evidence.")
     hint = f"continue with: fedkge resume {path}, then: fedkge audit {path}"
     with narrator() as told, stops_at_once(hint, told.stop):

@@ -20,16 +20,18 @@ def warn(configuration: Configuration) -> None:
     """Say loudly what makes a defence worth nothing, or little."""
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
-    if warning := large_epsilon(configuration.epsilon):
+    if warning := large_epsilon(configuration.privacy.epsilon):
         say(f"WARNING: {warning}")
-    if configuration.noise_seed is not None:
+    if configuration.privacy.noise_seed is not None:
         say(
-            f"WARNING: the noise comes from the research seed {configuration.noise_seed}. Who knows it can take the "
+            f"WARNING: the noise comes from the research seed {configuration.privacy.noise_seed}. Who knows it can "
+            f"take the "
             "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
         )
-    if configuration.selection.endswith("-published"):
+    if configuration.privacy.selection.endswith("-published"):
         say(
-            f"WARNING: selection {configuration.selection} is the paper's, as printed: relations take raw gradients "
+            f"WARNING: selection {configuration.privacy.selection} is the paper's, as printed: relations take raw "
+            f"gradients "
             "and its epsilon is not sound. This run is NOT private."
         )
 

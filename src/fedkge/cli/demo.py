@@ -118,7 +118,7 @@ def _attack(run: Run) -> list[Outcome]:
     from fedkge.experiments.experiment import SHADOW, AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
     from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
 
-    names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.rounds, HOSPITALS - 1
+    names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds, HOSPITALS - 1
     shadows = replace(SHADOWS, processes=cores)
     plan = AttackPlan(attacks=names, designs=("R",), every=rounds, fewer=True, threads=cores, real_shadows=shadows)
     with attack_progress() as progress:
@@ -167,7 +167,7 @@ class Story:
         shared, name = self.together.metrics[-1], self.together.embedding().scorer.name
         first, *others = metric_rows(shared, f"{name}, together", each=False)
         second = metric_rows(self.alone.metrics[-1], f"{name}, each alone", each=False)[0]
-        epsilon = self.defended.configuration.epsilon
+        epsilon = self.defended.configuration.privacy.epsilon
         third = metric_rows(self.defended.metrics[-1], f"{name}, together, epsilon {epsilon:g}", each=False)[0]
         console.print(metric_table([first, second, third, *others], "Held-out triples, ranked on both sides"))
         console.print(

@@ -39,7 +39,7 @@ def evaluate(
     opened = open_run(run)
     with stderr().status(f"ranking {split} triples"):
         evaluations = opened.evaluate(
-            split, as_a_client=as_a_client, keep_leaked=keep_leaked, threads=opened.configuration.threads
+            split, as_a_client=as_a_client, keep_leaked=keep_leaked, threads=opened.configuration.training.threads
         )
     if not evaluations:
         raise DataError(f"{run}: no client has {split} triples that are not in train too")

@@ -135,7 +135,7 @@ def job(
     from fedkge.deploy.provision import write_job  # noqa: PLC0415
 
     settings = read_federation(federation)
-    write_job(out, settings.name, settings.configuration.least_clients)
+    write_job(out, settings.name, settings.configuration.federation.least_clients)
     stdout().print(f"{out}: submit it with NVFlare's own tools", markup=False, soft_wrap=True)
 
 

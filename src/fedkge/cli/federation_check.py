@@ -11,6 +11,7 @@ from fedkge.base.text import printable
 from fedkge.cli.tables import grid, print_json, say, stdout
 
 if TYPE_CHECKING:
+    from fedkge.configuration import Configuration
     from fedkge.deploy.preview import Preview
 
 EXAMPLE = "Example: fedkge federation check site.toml --terms federation.toml"
@@ -58,7 +59,7 @@ def check(
     if names:
         for after, before in found.entities.collisions.items():
             stdout().print(f"{printable(after)}: {', '.join(map(printable, before))}", markup=False, soft_wrap=True)
-    if warning := large_epsilon(found.configuration.epsilon):
+    if warning := large_epsilon(found.configuration.privacy.epsilon):
         say(f"WARNING: {warning}")
     if found.promise is None:
         say("WARNING: without a defence every row shows what this site's triples taught it.")
@@ -95,5 +96,13 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
             for kind, report in reports.items()
         },
         **({"collisions": {key: list(value) for key, value in found.entities.collisions.items()}} if names else {}),
-        "configuration": found.configuration.model_dump(by_alias=True, exclude={"data", "columns"}),
+        "configuration": _shown_options(found.configuration),
     }
+
+
+def _shown_options(configuration: Configuration) -> dict[str, Any]:
+    """The options that the site agrees to; its own graph is left out."""
+    from fedkge.configuration import kebab  # noqa: PLC0415
+
+    own = {"data", "columns"}
+    return {kebab(name): value for name, value in configuration.as_options().items() if name not in own}

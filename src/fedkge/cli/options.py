@@ -1,4 +1,4 @@
-"""Command-line options made from `Configuration`, so that each option is written down once."""
+"""Command-line options made from the sections, so that each option is written down once."""
 
 from __future__ import annotations
 
@@ -11,18 +11,7 @@ import typer
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from fedkge.configuration import Configuration, kebab
-
-FIRST_OF_PANEL = {
-    "data": "Data and model",
-    "clients": "Federation",
-    "rounds": "Training",
-    "defence": "Privacy",
-    "evaluate_every": "Validation and record",
-    "canaries": "Attacks",
-    "seed": "Seed, threads and start",
-}
-"""The panel of the help page that begins with each of these fields."""
+from fedkge.configuration import OPTIONS, Option, kebab
 
 _SIGNS = ((Ge, "ge", "at least"), (Gt, "gt", "above"), (Le, "le", "at most"), (Lt, "lt", "below"))
 
@@ -39,7 +28,7 @@ def flag_of(field: str) -> str:
 def limits_of(info: FieldInfo) -> str:
     """The limits in words, blank when there are none.
 
-    >>> limits_of(Configuration.model_fields["fraction"])
+    >>> limits_of(OPTIONS["fraction"].info)
     'above 0, at most 1'
     """
     found = [
@@ -54,7 +43,7 @@ def limits_of(info: FieldInfo) -> str:
 def choices_of(info: FieldInfo) -> tuple[str, ...]:
     """The values of an option that has few.
 
-    >>> choices_of(Configuration.model_fields["corrupt"])
+    >>> choices_of(OPTIONS["corrupt"].info)
     ('tail', 'head', 'both')
     """
     return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
@@ -63,7 +52,7 @@ def choices_of(info: FieldInfo) -> tuple[str, ...]:
 def default_of(info: FieldInfo) -> str:
     """The default as a person reads it, blank for "nothing".
 
-    >>> default_of(Configuration.model_fields["learning_rate"])
+    >>> default_of(OPTIONS["learning_rate"].info)
     '0.001'
     """
     if info.default is None or info.default == "":
@@ -74,7 +63,7 @@ def default_of(info: FieldInfo) -> str:
 
 
 def with_configuration(verb: Callable[..., None]) -> Callable[..., None]:
-    """A verb whose argument `options` becomes one option per field of `Configuration`.
+    """A verb whose argument `options` becomes one flag per option, grouped by section.
 
     The verb gets what was given on the command line, and only that, as a dictionary with configuration keys.
     """
@@ -100,18 +89,15 @@ def with_configuration(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters() -> list[inspect.Parameter]:
-    panel, parameters = "", []
-    for field, info in Configuration.model_fields.items():
-        panel = FIRST_OF_PANEL.get(field, panel)
-        parameters.append(
-            inspect.Parameter(
-                field,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[_type_of(info) | None, _option(field, info, panel)],
-            )
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[_type_of(option.info) | None, _flag(option)],
         )
-    return parameters
+        for name, option in OPTIONS.items()
+    ]
 
 
 def _type_of(info: FieldInfo) -> Any:
@@ -122,15 +108,18 @@ def _type_of(info: FieldInfo) -> Any:
     return arguments[0] if arguments else info.annotation
 
 
-def _option(field: str, info: FieldInfo, panel: str) -> Any:
+def _flag(option: Option) -> Any:
+    info = option.info
     default = default_of(info)
     facts = ", ".join(part for part in (f"default {default}" if default else "", limits_of(info)) if part)
     text = f"{info.description} ({facts})" if facts else str(info.description)
-    flag = flag_of(field)
+    flag = flag_of(option.name)
     declaration = f"{flag}/--no-{flag[2:]}" if _type_of(info) is bool else flag
     choices = choices_of(info)
     metavar = "|".join(choices) if choices else None
-    return typer.Option(declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
+    return typer.Option(
+        declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=f"[{option.section}]"
+    )
 
 
 def normalised(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _measure(left: Sequence[Work], out: Path, runs: Path, workers: int, keep_run
 
     if not left:
         return {}
-    for data in dict.fromkeys(work.configuration.data for work in left):
+    for data in dict.fromkeys(work.configuration.data.source for work in left):
         load(data)  # a missing data set is an error of its own, with how to get it, before anything begins
     began = time.monotonic()
     places = Places(runs, out, command(), keep_runs)

@@ -18,7 +18,7 @@ from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
 from fedkge.cli.tables import cost_line, metric_rows, metric_table, print_json, say, shard_table, stdout
-from fedkge.configuration import Configuration, parse, read_toml, restore
+from fedkge.configuration import OPTIONS, Configuration, Mark, kebab, parse, read_toml
 
 if TYPE_CHECKING:
     from fedkge.experiments.live import LiveAttacks
@@ -68,7 +68,7 @@ def train(
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)
-        _resume(path, tracker or [], as_json, configuration.threads if "threads" in given else None, live)
+        _resume(path, tracker or [], as_json, configuration.training.threads if "threads" in given else None, live)
     else:
         _train(configuration, path, overwrite, tracker or [], as_json, live)
     if attack and live:
@@ -96,9 +96,9 @@ def _train(
 
     runs.check(configuration)
     runs.check_free(path, overwrite)
-    if configuration.seed is None:
-        configuration = configuration.model_copy(update={"seed": fresh_seed()})
-    shards = shards_of(configuration.data, configuration)
+    if configuration.experiment.seed is None:
+        configuration = configuration.updated(seed=fresh_seed())
+    shards = shards_of(configuration.data.source, configuration)
     _tell_start(configuration, shards)
     warn(configuration)
     if len(shards) > 1 and not as_json:
@@ -121,14 +121,16 @@ def _tell_start(configuration: Configuration, shards: Shards) -> None:
         known.update(leaked_counts(shard))
     for split, count in known.items():
         if count:
-            kept = "they are ranked, as you asked" if configuration.keep_leaked else "they are left out of the score"
+            kept = (
+                "they are ranked, as you asked" if configuration.data.keep_leaked else "they are left out of the score"
+            )
             say(f"warning: {split}: {count:,} triples are in train too; {kept} (--keep-leaked ranks them)")
     for split, count in unseen.items():
         if count:
             say(f"{split}: {count:,} triples have names that train lacks; they are ranked, by rows that nothing taught")
     vectors = start_vectors(configuration, shards.graphs)
     for kind, (used, unknown) in (matches(vectors, shards.graphs) if vectors else {}).items():
-        say(f"start vectors: {used:,} {kind} from {configuration.init}; {unknown:,} names are not in the data")
+        say(f"start vectors: {used:,} {kind} from {configuration.training.init}; {unknown:,} names are not in the data")
 
 
 def _resume(
@@ -150,13 +152,13 @@ def _show_price(run: Run, as_json: bool) -> None:
     """What an attack within the federation costs everybody: the honest twin is trained too, and both are compared."""
     from fedkge.api.training import price_of_attack  # noqa: PLC0415 (heavy)
 
-    if run.configuration.inline_attack == "none":
+    if run.configuration.experiment.inline_attack == "none":
         return
     say("The same federation without the attack, for comparison:")
     with narrator() as told:
         price = price_of_attack(run, observer=told)
     if as_json:
-        print_json({"inline_attack": run.configuration.inline_attack, **price})
+        print_json({"inline_attack": run.configuration.experiment.inline_attack, **price})
         return
     stdout().print(
         f"In-line attack: test MRR, both sides: {price['attacked']:.4f} with it, {price['honest']:.4f} without, "
@@ -207,26 +209,27 @@ def _show(run: Run, as_json: bool) -> None:
 
 def rounds_of(run: Run) -> str:
     """How many rounds there were to be, and why another than the last may have been kept."""
-    kept = len(run.metrics) > 1 and run.metrics[-1]["round"] != run.configuration.rounds
-    return f"{run.configuration.rounds}{' (the best on valid)' if kept else ''}"
+    kept = len(run.metrics) > 1 and run.metrics[-1]["round"] != run.configuration.training.rounds
+    return f"{run.configuration.training.rounds}{' (the best on valid)' if kept else ''}"
 
 
 def label_of(run: Run) -> str:
     """The model as tables name it."""
     name = run.embedding().scorer.name
-    return f"{name}, {run.configuration.strategy}" if len(run.shards) > 1 else name
+    return f"{name}, {run.configuration.federation.strategy}" if len(run.shards) > 1 else name
 
 
 def _new_path(configuration: Configuration) -> Path:
-    data = re.sub(r"[^\w.-]+", "-", Path(configuration.data).name).strip("-.") or "data"
-    return Path("runs", f"{data}-{configuration.model}-{time.strftime('%Y%m%d-%H%M%S')}")
+    data = re.sub(r"[^\w.-]+", "-", Path(configuration.data.source).name).strip("-.") or "data"
+    return Path("runs", f"{data}-{configuration.model.name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def _check_same(path: Path, given: Mapping[str, Any]) -> None:
-    saved = restore(read_toml(path / "config.toml")).model_dump(by_alias=True)
-    for key, value in parse(given).model_dump(by_alias=True).items():
-        if key in given and key != "threads" and value != saved[key]:
+    saved, asked = Configuration.of(**read_toml(path / "config.toml")), parse(given)
+    for name, option in OPTIONS.items():
+        before, value = saved.option(name), asked.option(name)
+        if kebab(name) in given and not option.has(Mark.NO_EFFECT) and value != before:
             raise ConfigurationError(
-                f"{path}: the run was started with {key} {saved[key]!r}, got {value!r}; "
+                f"{path}: the run was started with {kebab(name)} {before!r}, got {value!r}; "
                 "leave the option out to continue, or choose another --out"
             )

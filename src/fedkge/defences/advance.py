@@ -26,12 +26,12 @@ STREAMS = {SIZE: 1, NAMES: 2}
 
 def public_size(options: Configuration, client: str, shard: Graph, ledger: Ledger, number: int) -> int:
     """The number of triples that others may know: given, released before, or released and paid for now."""
-    if options.public_triples:
-        return options.public_triples
+    if options.privacy.public_triples:
+        return options.privacy.public_triples
     found = ledger.once(client).get(SIZE)
     if found is not None:
         return int(found.value)
-    event = size_event(options.epsilon)
+    event = size_event(options.privacy.epsilon)
     size = noisy_size(exact_size(shard), event, source_of(options, number, SIZE))
     ledger.pay_once(provisional(options, client, shard, ledger), SIZE, (Charge(event),), size)
     return size
@@ -39,8 +39,8 @@ def public_size(options: Configuration, client: str, shard: Graph, ledger: Ledge
 
 def assume_exact_size(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> None:
     """Put the exact size where the noisy one will be, for a preview that its owner alone sees; never on disk."""
-    if ledger.path is None and not options.public_triples:
-        charges = (Charge(size_event(options.epsilon)),)
+    if ledger.path is None and not options.privacy.public_triples:
+        charges = (Charge(size_event(options.privacy.epsilon)),)
         ledger.pay_once(provisional(options, client, shard, ledger), SIZE, charges, max(1, exact_size(shard)))
 
 
@@ -55,15 +55,17 @@ def exact_size(shard: Graph) -> int:
 
 def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
     """Fresh secret noise for one release before the promise, or the research seed's own stream for it."""
-    if options.noise_seed is None:
+    if options.privacy.noise_seed is None:
         return NoiseSource.secret()
-    return NoiseSource.research(options.noise_seed, number, 0, STREAMS[what])
+    return NoiseSource.research(options.privacy.noise_seed, number, 0, STREAMS[what])
 
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard, ledger), "defence": options.defence, **origin(options)}
-    return Promise(client, options.delta or USUAL_DELTA, options.epsilon, accountant_of(options), facts=facts)
+    facts = {"data": digest_of(client, shard, ledger), "defence": options.privacy.defence, **origin(options)}
+    return Promise(
+        client, options.privacy.delta or USUAL_DELTA, options.privacy.epsilon, accountant_of(options), facts=facts
+    )
 
 
 def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
@@ -77,10 +79,10 @@ def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
 
 def origin(options: Configuration) -> dict[str, str]:
     """Where the noise comes from, as a fact of a promise."""
-    source = "operating system" if options.noise_seed is None else f"seed {options.noise_seed}"
+    source = "operating system" if options.privacy.noise_seed is None else f"seed {options.privacy.noise_seed}"
     return {"noise source": source}
 
 
 def accountant_of(options: Configuration) -> str:
     """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.selection in PUBLISHED else options.accountant
+    return "published" if options.privacy.selection in PUBLISHED else options.privacy.accountant

@@ -16,7 +16,7 @@ from fedkge.accounting.ledger import FILTERED, Ledger, Promise
 from fedkge.accounting.promises import COPIED
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.base.registry import look_up
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.configuration.presets import COPYING, FEW_TRIPLES, OF_STEPS
 from fedkge.defences.advance import accountant_of, digest_of, origin, public_size
 from fedkge.defences.counts.released import CountPlan
@@ -65,60 +65,62 @@ class Defence:
     @property
     def delta(self) -> float:
         """The user's, or what the public size allows."""
-        return chosen_delta(self.options.delta, self.triples, self.options.allow_large_delta)
+        return chosen_delta(self.options.privacy.delta, self.triples, self.options.privacy.allow_large_delta)
 
     @property
     def steps(self) -> int:
         """Steps per round, by public numbers only."""
-        return self.options.steps_per_round(self.triples)
+        return self.options.training.steps_per_round(self.triples)
 
     @property
     def schedule(self) -> Schedule:
         """The noise of each round."""
         options = self.options
-        if options.noise_schedule == "validation":
-            return ByValidation(self.noise, options.noise_decay, options.least_gain)
-        if options.noise_schedule == "decay":
-            return GeometricDecay(self.noise, options.noise_decay)
+        if options.privacy.noise_schedule == "validation":
+            return ByValidation(self.noise, options.privacy.noise_decay, options.privacy.least_gain)
+        if options.privacy.noise_schedule == "decay":
+            return GeometricDecay(self.noise, options.privacy.noise_decay)
         return Constant(self.noise)
 
     def plan(self, noise: float, rows: NDArray[np.int32] | None = None) -> StepPlan:
         """A step with this noise; `rows` are those that `fest` has chosen."""
         options = self.options
-        clip = Clip(options.clip, options.row_clip, options.normalise)
+        clip = Clip(options.privacy.clip, options.privacy.row_clip, options.privacy.normalise)
         selection, gradient = self._selection(clip, noise, rows)
-        return StepPlan(options.batch_size, self.triples, clip, gradient, selection)
+        return StepPlan(options.training.batch_size, self.triples, clip, gradient, selection)
 
     def rate(self, rate: float, plan: StepPlan) -> float:
         """The learning rate: the given one, or less where the noise of a step would move numbers by too much."""
         options = self.options
-        if not options.noise_step or options.optimiser != "sgd":
+        if not options.privacy.noise_step or options.training.optimiser != "sgd":
             return rate
-        return min(rate, options.noise_step * plan.batch / plan.deviation)
+        return min(rate, options.privacy.noise_step * plan.batch / plan.deviation)
 
     def _selection(self, clip: Clip, noise: float, rows: NDArray[np.int32] | None) -> tuple[Selection, float]:
         options = self.options
-        if options.selection == "adafest":
-            selection, gradient = Adafest.split(noise, options.selection_share)
-            return Adafest(selection, options.selection_threshold), gradient
-        if options.selection == "fest":
+        if options.privacy.selection == "adafest":
+            selection, gradient = Adafest.split(noise, options.privacy.selection_share)
+            return Adafest(selection, options.privacy.selection_threshold), gradient
+        if options.privacy.selection == "fest":
             return Fest(np.empty(0, np.int32) if rows is None else rows, self.histogram_noise), noise
-        if options.selection == "ptr":
-            return Ptr(clip, options.batch_size, noise, noise, options.test_failure), noise
-        if options.selection == "ptr-published":
-            return PtrPublished(clip, options.batch_size, noise, noise, options.test_failure), noise
-        return DensePublished() if options.selection == "dense-published" else Dense(), noise
+        if options.privacy.selection == "ptr":
+            return Ptr(clip, options.training.batch_size, noise, noise, options.privacy.test_failure), noise
+        if options.privacy.selection == "ptr-published":
+            return PtrPublished(clip, options.training.batch_size, noise, noise, options.privacy.test_failure), noise
+        return DensePublished() if options.privacy.selection == "dense-published" else Dense(), noise
 
     @property
     def histogram_noise(self) -> float:
         """The multiplier of the one histogram of `fest`."""
-        return float(self.noise / self.options.selection_share**0.5)
+        return float(self.noise / self.options.privacy.selection_share**0.5)
 
     @property
     def _shared_out(self) -> float:
         """The epsilon that shares are parts of: what names leave."""
         options = self.options
-        return (options.epsilon or 0.0) * (1 - options.names_share if options.names == "threshold" else 1)
+        return (options.privacy.epsilon or 0.0) * (
+            1 - options.privacy.names_share if options.privacy.names == "threshold" else 1
+        )
 
     @property
     def counts(self) -> CountPlan | None:
@@ -128,10 +130,15 @@ class Defence:
         pooled baseline does not count: a count of all graphs is no part of one client's model.
         """
         options = self.options
-        if not options.count_share or options.epsilon is None or options.strategy == "pooled" or options.copy_share:
+        if (
+            not options.privacy.count_share
+            or options.privacy.epsilon is None
+            or options.federation.strategy == "pooled"
+            or options.privacy.copy_share
+        ):
             return None
-        paid = options.count_share * self._shared_out
-        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.count_types)
+        paid = options.privacy.count_share * self._shared_out
+        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.privacy.count_types)
 
     @property
     def copy(self) -> CopyPlan | None:
@@ -141,17 +148,17 @@ class Defence:
         share may be another where triples are few, by public numbers alone.
         """
         options = self.options
-        if not options.copy_share or options.epsilon is None:
+        if not options.privacy.copy_share or options.privacy.epsilon is None:
             return None
-        shares = options.count_share, options.copy_share
-        if options.sparse_share and self.triples < FEW_TRIPLES * self.entities:
-            shares = options.sparse_share, 1 - options.sparse_share
+        shares = options.privacy.count_share, options.privacy.copy_share
+        if options.privacy.sparse_share and self.triples < FEW_TRIPLES * self.entities:
+            shares = options.privacy.sparse_share, 1 - options.privacy.sparse_share
         counts, answers = (share * self._shared_out / self.noise for share in shares)
         return CopyPlan(2 / counts, answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
         """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
-        keep = max(1, round(self.options.selection_rows * self.entities))
+        keep = max(1, round(self.options.privacy.selection_rows * self.entities))
         return Fest.of_histogram(np.unique(triples, axis=0), self.entities, keep, self.histogram_noise, source).rows
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
@@ -177,14 +184,14 @@ class Defence:
 
     def noise_of(self, round_number: int, history: Sequence[float] = ()) -> float:
         """The noise of a round, after these public validation MRRs; rounds beyond the plan get that of its last."""
-        return self.schedule.multiplier(min(round_number, self.options.rounds), history)
+        return self.schedule.multiplier(min(round_number, self.options.training.rounds), history)
 
     def least_noise(self, round_number: int) -> float:
         """The least noise that a round may have: that of the schedule, or one decay per validation so far."""
         if not self.schedule.adaptive:
             return self.noise_of(round_number)
-        validations = (round_number - 1) // max(1, self.options.evaluate_every)
-        return float(self.noise * self.options.noise_decay ** max(0, validations - 1))
+        validations = (round_number - 1) // max(1, self.options.training.evaluate_every)
+        return float(self.noise * self.options.privacy.noise_decay ** max(0, validations - 1))
 
     @property
     def accountant(self) -> Accountant:
@@ -193,7 +200,7 @@ class Defence:
 
     def affordable(self, spent: Sequence[Charge], charges: Sequence[Charge]) -> bool:
         """Whether the budget allows these charges after what was spent."""
-        epsilon, delta = self.options.epsilon, self.delta
+        epsilon, delta = self.options.privacy.epsilon, self.delta
         if epsilon is None or not charges:
             return True
         if self.schedule.adaptive:
@@ -201,30 +208,30 @@ class Defence:
         return self.accountant.epsilon(merged((*spent, *charges)), delta) <= epsilon
 
     def _filter(self, epsilon: float) -> RenyiFilter:
-        return RenyiFilter(epsilon, self.delta, self.planned(self.options.rounds))
+        return RenyiFilter(epsilon, self.delta, self.planned(self.options.training.rounds))
 
     def promise(self, client: str) -> Promise:
         """What the client promises before it spends anything."""
         options = self.options
-        last = self.least_noise(options.rounds)
+        last = self.least_noise(options.training.rounds)
         facts = {
             "data": self.data,
-            "defence": options.defence,
+            "defence": options.privacy.defence,
             "noise": self.noise,
-            "rounds": options.rounds,
+            "rounds": options.training.rounds,
             "triples": self.triples,
             **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
             **({"counts": asdict(self.counts)} if self.counts else {}),
-            "names": options.names,
+            "names": options.privacy.names,
             **origin(options),
-            "start": f"public vectors of {options.init}" if options.init else "random",
+            "start": f"public vectors of {options.training.init}" if options.training.init else "random",
             FILTERED: self.schedule.adaptive,
-            **({VALIDATED: options.evaluate_every} if self.schedule.adaptive else {}),
+            **({VALIDATED: options.training.evaluate_every} if self.schedule.adaptive else {}),
         }
         return Promise(
             client,
             self.delta,
-            options.epsilon,
+            options.privacy.epsilon,
             accountant_of(options),
             largest_round=self.charges(last, first=True),
             facts=facts,
@@ -234,17 +241,17 @@ class Defence:
         options = self.options
         return {
             "steps per round": self.steps,
-            "batch": options.batch_size,
-            "clip": options.clip,
-            "row clip": options.row_clip,
-            "selection": options.selection,
-            "negatives": options.private_negatives,
-            "schedule": options.noise_schedule,
+            "batch": options.training.batch_size,
+            "clip": options.privacy.clip,
+            "row clip": options.privacy.row_clip,
+            "selection": options.privacy.selection,
+            "negatives": options.privacy.private_negatives,
+            "schedule": options.privacy.noise_schedule,
         }
 
     def source(self, client: int, round_number: int) -> NoiseSource:
         """Fresh secret noise for a round, or the research seed's."""
-        seed = self.options.noise_seed
+        seed = self.options.privacy.noise_seed
         return NoiseSource.secret() if seed is None else NoiseSource.research(seed, client, round_number)
 
 
@@ -253,7 +260,7 @@ def defence_of(options: Configuration, client: str, shard: Graph, ledger: Ledger
 
     `number` is the client's in the federation: under a research seed its noise follows from it.
     """
-    if options.defence == "none":
+    if options.privacy.defence == "none":
         return None
     defence = planned_defence(options, client, shard, ledger, number)
     if not ledger.is_promised(client):
@@ -266,24 +273,24 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
     entities, advance = len(shard.entities), _advance(ledger, client)
     if ledger.is_promised(client):
         made = ledger.promises[client]
-        fixed = {"rounds": made.facts["rounds"], "evaluate_every": made.facts.get(VALIDATED, options.evaluate_every)}
-        options = options.model_copy(update=fixed)  # a run may be prolonged; what was calibrated may not follow
-        options = options.model_copy(update={"delta": made.delta, "allow_large_delta": True})
+        every = made.facts.get(VALIDATED, options.training.evaluate_every)
+        options = options.updated(rounds=made.facts["rounds"], evaluate_every=every)  # prolonged or not, as calibrated
+        options = options.updated(delta=made.delta, allow_large_delta=True)
         size, noise = int(made.facts["triples"]), float(made.facts["noise"])
         return Defence(options, size, entities, noise, str(made.facts.get("data", "")), advance)
-    if options.selection in {Ptr.name, PtrPublished.name}:
-        candidates(options.batch_size, entities)  # an error of its own, before anything is paid
+    if options.privacy.selection in {Ptr.name, PtrPublished.name}:
+        candidates(options.training.batch_size, entities)  # an error of its own, before anything is paid
     size = public_size(options, client, shard, ledger, number)
     known, advance = ledger.promises.get(client), _advance(ledger, client)
     data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
-    noise = options.noise or calibrated(options, size, entities, advance)
+    noise = options.privacy.noise or calibrated(options, size, entities, advance)
     defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)
     if not defence.affordable(advance, first):
         cost = defence.accountant.epsilon(merged((*advance, *first)), defence.delta)
         raise PrivacyError(
             f"{client}: one round of {defence.steps} steps with noise {defence.noise:g} costs epsilon {cost:.3g}, the "
-            f"budget is {options.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
+            f"budget is {options.privacy.epsilon:g}: raise --noise, or leave it out and it is calibrated to the budget"
         )
     return defence
 
@@ -294,103 +301,124 @@ def _advance(ledger: Ledger, client: str) -> tuple[Charge, ...]:
 
 def calibrated(options: Configuration, triples: int, entities: int, advance: tuple[Charge, ...]) -> float:
     """The least noise that keeps the budget, of which some is paid already."""
-    if options.epsilon is None:
+    if options.privacy.epsilon is None:
         raise _without_budget(options)
-    accountant = make_accountant("rdp" if options.noise_schedule == "validation" else accountant_of(options))
+    accountant = make_accountant("rdp" if options.privacy.noise_schedule == "validation" else accountant_of(options))
     return calibrate(
-        lambda noise: Defence(options, triples, entities, noise, advance=advance).planned(options.rounds),
-        options.epsilon,
-        chosen_delta(options.delta, triples, options.allow_large_delta),
+        lambda noise: Defence(options, triples, entities, noise, advance=advance).planned(options.training.rounds),
+        options.privacy.epsilon,
+        chosen_delta(options.privacy.delta, triples, options.privacy.allow_large_delta),
         accountant,
     )
 
 
 def _without_budget(options: Configuration) -> ConfigurationError:
-    if options.copy_share:
-        noise = "" if options.noise is None else f"; noise is for {STEPS}"
-        return ConfigurationError(f"the defence {options.defence!r} needs a budget: --epsilon 8{noise}")
-    return ConfigurationError(f"the defence {options.defence!r} needs a budget or noise: --epsilon 8 or --noise 1")
+    if options.privacy.copy_share:
+        noise = "" if options.privacy.noise is None else f"; noise is for {STEPS}"
+        return ConfigurationError(f"the defence {options.privacy.defence!r} needs a budget: --epsilon 8{noise}")
+    return ConfigurationError(
+        f"the defence {options.privacy.defence!r} needs a budget or noise: --epsilon 8 or --noise 1"
+    )
 
 
 def _against_copies(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
-    if not options.copy_share:
-        yield options.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
-        yield options.defence == COPYING, f"the defence {COPYING} is a copy: set copy-share, or choose {STEPS}"
+    if not options.privacy.copy_share:
+        yield options.privacy.sparse_share, "sparse-share is a copy's: leave it out, or choose --defence recommended"
+        yield options.privacy.defence == COPYING, f"the defence {COPYING} is a copy: set copy-share, or choose {STEPS}"
         return
-    instead = f"choose {STEPS}" if options.defence == COPYING else "leave copy-share out"
+    instead = f"choose {STEPS}" if options.privacy.defence == COPYING else "leave copy-share out"
     for name in OF_STEPS:
-        given = getattr(options, name) != Configuration.model_fields[name].default
+        given = options.option(name) != OPTIONS[name].info.default
         yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or {instead}"
-    yield not options.count_share, "a copy needs counts to know what to ask: set count-share above 0"
-    yield abs(options.count_share + options.copy_share - 1) > 1e-9, "count-share and copy-share must add up to 1"
-    yield options.epsilon and options.epsilon > MOST_EPSILON, f"an epsilon above {MOST_EPSILON:g} hides nothing"
-    yield options.strategy == "pooled", f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}"
+    yield not options.privacy.count_share, "a copy needs counts to know what to ask: set count-share above 0"
+    yield (
+        abs(options.privacy.count_share + options.privacy.copy_share - 1) > 1e-9,
+        "count-share and copy-share must add up to 1",
+    )
+    yield (
+        options.privacy.epsilon and options.privacy.epsilon > MOST_EPSILON,
+        f"an epsilon above {MOST_EPSILON:g} hides nothing",
+    )
+    yield (
+        options.federation.strategy == "pooled",
+        f"a pooled graph is nobody's to copy: choose another strategy, or {STEPS}",
+    )
 
 
 def _against_thresholds(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with names that are released by a threshold, and why."""
-    if options.names != "threshold":
+    if options.privacy.names != "threshold":
         return
-    yield options.epsilon is None, "names by a threshold are paid with a share of the budget: name --epsilon"
-    yield options.strategy == "pooled", "a pooled graph is nobody's to release names of: choose another strategy"
-    yield options.canaries, "canaries take their names from triples: set names to from-triples, or canaries to 0"
-    yield options.selection in PUBLISHED, "the paper's formulas do not know names: set names to from-triples"
+    yield options.privacy.epsilon is None, "names by a threshold are paid with a share of the budget: name --epsilon"
+    yield (
+        options.federation.strategy == "pooled",
+        "a pooled graph is nobody's to release names of: choose another strategy",
+    )
+    yield (
+        options.experiment.canaries,
+        "canaries take their names from triples: set names to from-triples, or canaries to 0",
+    )
+    yield options.privacy.selection in PUBLISHED, "the paper's formulas do not know names: set names to from-triples"
 
 
 def check_defence(options: Configuration) -> None:
     """Refuse options that would make a promise untrue, before anything is read or written."""
-    if options.defence == "none":
-        if options.epsilon is not None or options.noise is not None:
+    if options.privacy.defence == "none":
+        if options.privacy.epsilon is not None or options.privacy.noise is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
-        if options.copy_share or options.count_share or options.sparse_share:
+        if options.privacy.copy_share or options.privacy.count_share or options.privacy.sparse_share:
             raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
-        if options.names == "threshold":
+        if options.privacy.names == "threshold":
             raise PrivacyError("names by a threshold are paid from a budget, and there is none: name --epsilon")
         return
-    if options.epsilon is None and (options.noise is None or options.copy_share):
+    if options.privacy.epsilon is None and (options.privacy.noise is None or options.privacy.copy_share):
         raise _without_budget(options)
-    look_up(SELECTIONS, options.selection, "selection")
-    chosen_delta(options.delta, options.public_triples, options.allow_large_delta)
+    look_up(SELECTIONS, options.privacy.selection, "selection")
+    chosen_delta(options.privacy.delta, options.privacy.public_triples, options.privacy.allow_large_delta)
     for wrong, reason in (
-        (options.patience, "patience stops by private validation triples: set patience to 0"),
-        (options.filter_negatives, "filtered negatives tell which triples are private: set filter-negatives to false"),
+        (options.training.patience, "patience stops by private validation triples: set patience to 0"),
         (
-            options.init and not options.public_init,
+            options.training.filter_negatives,
+            "filtered negatives tell which triples are private: set filter-negatives to false",
+        ),
+        (
+            options.training.init and not options.privacy.public_init,
             "start vectors that were trained on private triples would carry them past the noise: leave --init out, or "
             "say --public-init if everybody may know the vectors",
         ),
         (
-            options.data in (options.public_graph, options.public_validation),
-            f"{options.data} is the private data, so it cannot be the public graph too",
+            options.data.source in (options.privacy.public_graph, options.privacy.public_validation),
+            f"{options.data.source} is the private data, so it cannot be the public graph too",
         ),
         (
-            options.regularisation and not options.copy_share,
+            options.training.regularisation and not options.privacy.copy_share,
             "regularisation of positive triples is not clipped: set regularisation to 0",
         ),
         *_against_copies(options),
         *_against_thresholds(options),
         (
-            options.private_negatives == "inside" and not SELECTIONS[options.selection].releases_all,
-            f"negatives inside the gradient touch rows that {options.selection} would not noise: "
+            options.privacy.private_negatives == "inside" and not SELECTIONS[options.privacy.selection].releases_all,
+            f"negatives inside the gradient touch rows that {options.privacy.selection} would not noise: "
             "set private-negatives to public, or selection to dense",
         ),
         (
-            options.noise_schedule == "validation" and not (options.public_validation and options.epsilon),
+            options.privacy.noise_schedule == "validation"
+            and not (options.privacy.public_validation and options.privacy.epsilon),
             "noise by validation needs --public-validation GRAPH (public triples) and --epsilon",
         ),
         (
-            options.count_share and options.epsilon is None,
+            options.privacy.count_share and options.privacy.epsilon is None,
             "counts are paid with a share of the budget: name --epsilon, or set count-share to 0",
         ),
         (
-            options.count_share and options.selection in PUBLISHED,
+            options.privacy.count_share and options.privacy.selection in PUBLISHED,
             "the paper's formulas do not know counts: set count-share to 0",
         ),
         (
-            options.noise_schedule == "validation" and options.selection in PUBLISHED,
-            f"noise by validation needs a sound selection: {options.selection} has no Renyi curve",
+            options.privacy.noise_schedule == "validation" and options.privacy.selection in PUBLISHED,
+            f"noise by validation needs a sound selection: {options.privacy.selection} has no Renyi curve",
         ),
     ):
         if wrong:
-            raise PrivacyError(f"defence {options.defence}: {reason}")
+            raise PrivacyError(f"defence {options.privacy.defence}: {reason}")

@@ -48,7 +48,7 @@ class DefendedRounds:
 
     @property
     def _makes_tests(self) -> bool:
-        return self.defence.options.selection in (Ptr.name, PtrPublished.name)
+        return self.defence.options.privacy.selection in (Ptr.name, PtrPublished.name)
 
     @property
     def _chosen(self) -> bool:
@@ -58,7 +58,7 @@ class DefendedRounds:
         """The arrays that outlive a round."""
         if self._makes_tests:
             return {"selection/tests": self._private.tests.counts}
-        return {"selection/rows": self._rows} if self.defence.options.selection == "fest" else {}
+        return {"selection/rows": self._rows} if self.defence.options.privacy.selection == "fest" else {}
 
     def charges(self, served: int, validations: Sequence[float]) -> tuple[Charge, ...]:
         """What the round will cost that is the client's own number `served`."""
@@ -66,7 +66,7 @@ class DefendedRounds:
 
     def _draws_once(self, served: int) -> bool:
         """Whether what is drawn once is drawn in this round."""
-        return not self._chosen if self.defence.options.selection == "fest" else served == 1
+        return not self._chosen if self.defence.options.privacy.selection == "fest" else served == 1
 
     def draw(self, source: NoiseSource) -> bool:  # noqa: ARG002
         """Nothing is drawn before a round: what it draws is kept with it."""
@@ -85,7 +85,7 @@ class DefendedRounds:
         if defence.counts and self._draws_once(served):
             sizes = len(self._shard.entities), len(self._shard.relations)
             self.released = ReleasedCounts.draw(self._shard.train, *sizes, defence.counts, source)
-        if defence.options.selection == "fest" and not self._chosen:
+        if defence.options.privacy.selection == "fest" and not self._chosen:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen
         plan = defence.plan(defence.noise_of(served, validations), self._rows[self._rows >= 0])
@@ -95,7 +95,7 @@ class DefendedRounds:
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:
         """The public validation MRRs after this round, where the noise depends on them."""
         options = self.defence.options
-        if options.noise_schedule != "validation" or served % max(1, options.evaluate_every):
+        if options.privacy.noise_schedule != "validation" or served % max(1, options.training.evaluate_every):
             return before
         metrics = evaluate(self._trainer.embedding, self._validation, "valid", controls=False).metrics()
         return (*before, metrics["both.realistic.mrr"])
@@ -103,17 +103,17 @@ class DefendedRounds:
     @cached_property
     def _validation(self) -> Graph:
         """The public triples that the noise may follow, read once."""
-        public = self._public_triples(self.defence.options.public_validation)
+        public = self._public_triples(self.defence.options.privacy.public_validation)
         return Graph("public", self._shard.entities, self._shard.relations, train=no_triples(), valid=public)
 
     def _public_negatives(self) -> PublicNegatives | None:
         options = self.defence.options
-        if options.private_negatives == "inside":
+        if options.privacy.private_negatives == "inside":
             return None
         sizes = len(self._shard.entities), len(self._shard.relations)
-        if not options.public_graph:
+        if not options.privacy.public_graph:
             return PublicNegatives(*sizes)
-        return PublicNegatives.of_graph(self._public_triples(options.public_graph), *sizes)
+        return PublicNegatives.of_graph(self._public_triples(options.privacy.public_graph), *sizes)
 
     def _public_triples(self, name: str) -> Triples:
         """The triples of a public graph whose names this client knows, in its numbers."""

@@ -60,10 +60,10 @@ class NameFiles:
 
 def event_of(options: Configuration, size: int) -> Names:
     """How names are released under this budget, by the public size."""
-    if options.epsilon is None:
+    if options.privacy.epsilon is None:
         raise PrivacyError('names = "threshold" is paid with a share of the budget: name --epsilon')
-    delta = chosen_delta(options.delta, size, options.allow_large_delta)
-    return name_event(options.names_share * options.epsilon, delta)
+    delta = chosen_delta(options.privacy.delta, size, options.privacy.allow_large_delta)
+    return name_event(options.privacy.names_share * options.privacy.epsilon, delta)
 
 
 def with_released_names(
@@ -81,7 +81,7 @@ def with_released_names(
 
     `originals` maps the names in the client's own file to those of `shard`; `kept_as` names the file, else the client.
     """
-    if options.names != "threshold":
+    if options.privacy.names != "threshold":
         return shard
     if NAMES not in ledger.once(client) and not ledger.is_promised(client):
         _release(options, client, shard, ledger, files, number, kept_as or client, originals)

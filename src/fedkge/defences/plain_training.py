@@ -21,13 +21,13 @@ def train_plainly(
     """Train a round on these triples; the mean loss of its last epoch, or of its steps."""
     if not len(triples):
         return 0.0
-    if not options.local_steps:
-        return [trainer.epoch(triples, generator, advance) for _ in range(options.local_epochs)][-1]
+    if not options.training.local_steps:
+        return [trainer.epoch(triples, generator, advance) for _ in range(options.training.local_epochs)][-1]
     losses: list[float] = []
-    while len(losses) < options.local_steps:
-        for batch in batches(triples, options.batch_size, generator):
+    while len(losses) < options.training.local_steps:
+        for batch in batches(triples, options.training.batch_size, generator):
             losses.append(trainer.step(batch, generator))
             advance(len(batch))
-            if len(losses) == options.local_steps:
+            if len(losses) == options.training.local_steps:
                 break
     return float(np.mean(losses))

@@ -14,7 +14,7 @@ from fedkge.accounting.validity import why_not_private
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.base.short_repr import short_repr
-from fedkge.configuration import Configuration, kebab
+from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
 from fedkge.defences.defence import defence_of, planned_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.deploy.alignment import fingerprint
@@ -54,13 +54,13 @@ class Admission:
     @property
     def recorded(self) -> frozenset[int]:
         """The rounds whose messages the site keeps for itself."""
-        return recorded_rounds(self.settings.record, self.configuration.rounds)
+        return recorded_rounds(self.settings.record, self.configuration.training.rounds)
 
     def make_client(self, name: str, directory: RunDirectory) -> Client:
         """The site's Client, where its last state on disk left it."""
         options, graph = self.configuration, self.site.graph
-        threads = options.threads or available_cores()
-        plan = ClientPlan(options, options.seed or 0, self.settings.number, ("entities",), threads)
+        threads = options.training.threads or available_cores()
+        plan = ClientPlan(options, options.experiment.seed or 0, self.settings.number, ("entities",), threads)
         if self.ledger is not None:
             defence = defence_of(options, name, graph, self.ledger, self.settings.number)
             check_noise(defence, self.settings)
@@ -134,13 +134,13 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
     read = raw_graph(settings)
-    raw = read if configuration.defence == "none" else ordered(read)
+    raw = read if configuration.privacy.defence == "none" else ordered(read)
     canonical, key = canonical_site(settings, read), read_key(settings.key)
-    ledger = None if configuration.defence == "none" else _begun(configuration, raw, settings, directory)
+    ledger = None if configuration.privacy.defence == "none" else _begun(configuration, raw, settings, directory)
     if ledger is not None:
         check_remembered(ledger, invite)  # before anything is released, or released again
     released = raw
-    if ledger is not None and configuration.names == "threshold":
+    if ledger is not None and configuration.privacy.names == "threshold":
         canonical, released = released_site(configuration, settings, raw, canonical, ledger, directory)
     if ledger is not None and not ledger.is_promised(settings.name):
         check_noise(planned_defence(configuration, settings.name, canonical.graph, ledger, settings.number), settings)
@@ -171,7 +171,7 @@ def released_site(
 
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
     """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
-    undefended = directory.exists() and directory.read_configuration()[0].defence == "none"
+    undefended = directory.exists() and directory.read_configuration()[0].privacy.defence == "none"
     found = continue_account(directory) if directory.exists() and not undefended else None
     promised = found is not None and found.is_promised(settings.name)
     _same_as_before(configuration, raw, directory, bound=undefended or promised)
@@ -180,10 +180,10 @@ def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, dir
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
     """With the seed that the site drew when it began, and as many threads as it gives."""
-    seed = configuration.seed
+    seed = configuration.experiment.seed
     if seed is None:
-        seed = directory.read_configuration()[0].seed if directory.exists() else fresh_seed()
-    return configuration.model_copy(update={"seed": seed, "threads": settings.threads})
+        seed = directory.read_configuration()[0].experiment.seed if directory.exists() else fresh_seed()
+    return configuration.updated(seed=seed, threads=settings.threads)
 
 
 def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
@@ -201,12 +201,12 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
     if known.get("configuration") != configuration.identity:
         changed = sorted(
             key
-            for key, value in configuration.model_dump().items()
-            if value != getattr(saved, key) and key != "threads"
+            for key, value in configuration.as_options().items()
+            if value != saved.option(key) and not OPTIONS[key].has(Mark.NO_EFFECT)
         )
         if own := [kebab(key) for key in changed if key not in SERVER_MAY_SET]:
             raise ConfigurationError(  # not for the server: values of the site's own options are the site's
                 f"{directory.path}: site.toml was changed after the run began: {', '.join(own)}; restore it"
             )
-        began = ", ".join(f"{kebab(key)} {getattr(saved, key)}" for key in changed)
+        began = ", ".join(f"{kebab(key)} {saved.option(key)}" for key in changed)
         raise PolicyError(f"this run began with other options: {began}; restore them, or name them in site.toml")

@@ -142,23 +142,23 @@ class Coordinator:
         configuration = self._settings.configuration
         if self._directory.exists():
             saved, provenance = self._directory.read_configuration()
-            if configuration.seed is None:
-                configuration = configuration.model_copy(update={"seed": saved.seed})
+            if configuration.experiment.seed is None:
+                configuration = configuration.updated(seed=saved.experiment.seed)
             if provenance.get("configuration") != configuration.identity:
                 raise RunError(
                     f"{self._directory.path}: federation.toml was changed after the federation began; restore it, or "
                     "choose a new run directory"
                 )
             return configuration
-        if configuration.seed is None:
-            configuration = configuration.model_copy(update={"seed": fresh_seed()})
+        if configuration.experiment.seed is None:
+            configuration = configuration.updated(seed=fresh_seed())
         provenance = {"fedkge": __version__, "configuration": configuration.identity, "data": AT_THE_SITES}
         self._directory.create(configuration, provenance)
         return configuration
 
     def _assemble(self, configuration: Configuration) -> Server:
         accepted = self._invite(configuration)
-        width = scorer_of(configuration).entity_width(configuration.dimension)
+        width = scorer_of(configuration).entity_width(configuration.model.dimension)
         greetings, strangers = self._greet(accepted, width)
         self._members = Members(self._engine, frozenset(accepted) - set(strangers), self._ends, self._tell)
         server = Server(self._members, self._plan(configuration), greetings)
@@ -177,11 +177,11 @@ class Coordinator:
     def _plan(self, configuration: Configuration) -> ServerPlan:
         return ServerPlan(
             shape_of(configuration),
-            configuration.seed or 0,
-            make_aggregation(configuration.aggregation),
-            configuration.fraction,
-            configuration.least_clients,
-            configuration.largest_row_norm,
+            configuration.experiment.seed or 0,
+            make_aggregation(configuration.federation.aggregation),
+            configuration.federation.fraction,
+            configuration.federation.least_clients,
+            configuration.federation.largest_row_norm,
             self._settings.minimum_owners,
             self._settings.round_seconds,
         )
@@ -248,9 +248,9 @@ class Coordinator:
         return self._greetings.all(), strangers
 
     def _rounds(self, server: Server, configuration: Configuration) -> str:
-        recorded = recorded_rounds(configuration.record, configuration.rounds)
+        recorded = recorded_rounds(configuration.experiment.record, configuration.training.rounds)
         began_with = server.round
-        while server.round < configuration.rounds:
+        while server.round < configuration.training.rounds:
             if server.round > began_with and (self._directory.path / REJOIN_FILE).exists():
                 return REJOIN  # but every job makes some way: who comes and goes cannot stop the rest
             self._say(server, configuration, "training")
@@ -297,11 +297,11 @@ class Coordinator:
         self._status.write(
             state=state,
             round=server.round,
-            rounds=configuration.rounds,
+            rounds=configuration.training.rounds,
             present=present,
             refused=sorted(set(self._engine.clients()) - set(present)),
             gone=sorted(server.gone),
-            seconds_left=None if seconds is None else seconds * (configuration.rounds - server.round),
+            seconds_left=None if seconds is None else seconds * (configuration.training.rounds - server.round),
         )
 
     def _tell(self, line: str) -> None:

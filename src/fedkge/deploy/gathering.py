@@ -88,7 +88,7 @@ def gather(
     make_folder(out)
     configuration = _configuration(server, members, out, canaries)
     trained = [member.graph for member in members]
-    inserted = {configuration.victim: canaries.inserted} if canaries else {}
+    inserted = {configuration.experiment.victim: canaries.inserted} if canaries else {}
     given = [_without_last(member.graph, inserted.get(member.client, 0)) for member in members]
     save_shards(Shards(settings.name, tuple(given), summarise(given)), out / GRAPHS)
     directory = RunDirectory(out)
@@ -139,7 +139,11 @@ def _configuration(
     """The server's options with the first site's defence: a run has one configuration, the ledger has each promise."""
     served, _ = server.read_configuration()
     first, _ = members[0].directory.read_configuration()
-    kept = {"seed": served.seed, "aggregation": served.aggregation, "record": served.record}
+    kept = {
+        "seed": served.experiment.seed,
+        "aggregation": served.federation.aggregation,
+        "record": served.experiment.record,
+    }
     coins = {}
     if canaries is not None:
         coins = {"canaries": canaries.targets, "canary_coins": "independent"}
@@ -152,7 +156,7 @@ def _configuration(
         **coins,
     }
     options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
-    return first.model_copy(update=options)
+    return first.updated(**options)
 
 
 def _write_model(directory: RunDirectory, configuration: Configuration, members: Sequence[_Site], union: Union) -> None:

@@ -51,7 +51,9 @@ def initialise(
     files = {}
     for site in settings.sites:
         files[site] = settings.kits / site / SITE
-        text = site_text(site, settings.name, BUDGET, settings.configuration.rounds, owners=settings.minimum_owners)
+        text = site_text(
+            site, settings.name, BUDGET, settings.configuration.training.rounds, owners=settings.minimum_owners
+        )
         write_atomically(files[site], text.encode())
     return Layout(path, files, settings)
 
@@ -90,7 +92,7 @@ def lay_out(
             name,
             settings.name,
             privacy,
-            settings.configuration.rounds,
+            settings.configuration.training.rounds,
             graph=str(Path("..", "..", SHARDS, name)),
             key=str(Path("..", "..", KEY)),
             owners=owners,

@@ -220,7 +220,7 @@ class Member:
         return reply
 
     def _fit(self, request: Fit, seat: _Seat) -> Reply:
-        rounds = seat.admission.configuration.rounds
+        rounds = seat.admission.configuration.training.rounds
         if not self._sharing:
             raise PolicyError(f"{self.name}: nothing is trained before the server has shown who owns which rows")
         if request.round > rounds:
@@ -260,7 +260,9 @@ class Member:
 
     def _say(self, state: str, seat: _Seat, round_number: int) -> None:
         budget: Mapping[str, Any] = seat.admission.budget(self.name)
-        self._status.write(state=state, round=round_number, rounds=seat.admission.configuration.rounds, **budget)
+        self._status.write(
+            state=state, round=round_number, rounds=seat.admission.configuration.training.rounds, **budget
+        )
 
 
 def outward(error: FedkgeError) -> str:

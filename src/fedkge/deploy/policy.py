@@ -2,7 +2,7 @@
 
 Guarantees: the configuration that `accept` returns takes every option that privacy rests on from the site's own file
 and none from the server's proposal; no number in it goes beyond the site's limits; only entity rows are shared.
-An option that is on no list cannot exist: a test demands that every option of `Configuration` is on exactly one.
+An option says itself who decides about it (`fedkge.configuration`); one that does not cannot be imported.
 """
 
 from __future__ import annotations
@@ -13,65 +13,16 @@ from typing import Any
 
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
-from fedkge.configuration import Configuration, kebab, parse
+from fedkge.configuration import OPTIONS, Configuration, Who, decided_by, kebab, parse
 from fedkge.defences.defence import Defence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
 from fedkge.federation.checks import check_training
 
-SERVER_MAY_SET: Mapping[str, str] = {
-    "model": "all sites must train the same one",
-    "dimension": "rows of different length cannot be averaged; within the site's limit",
-    "margin": "shape of the loss; gradients are clipped, or a copy's, whatever they are",
-    "norm": "shape of the loss",
-    "rounds": "within the site's limit; the budget does not grow with it",
-    "local_epochs": "within the site's limit; noise is calibrated to the steps that follow, a copy is paid already",
-    "local_steps": "within the site's limit; noise is calibrated to them, a copy is paid already",
-    "batch_size": "within the site's limit; noise is calibrated to the sampling that follows, a copy is paid already",
-    "negatives": "within the site's limit; inside the clip, from public lists, or a copy's",
-    "negative_group": "how negatives are shared; no part of a private step",
-    "corrupt": "which side negatives replace",
-    "temperature": "how negatives are weighed",
-    "optimiser": "works on what was noised already",
-    "optimiser_state": "is made of what was noised already",
-    "learning_rate": "multiplies what was noised already",
-    "learning_rate_decay": "multiplies what was noised already",
-}
+SERVER_MAY_SET = decided_by(Who.SERVER)
 """What a proposal may hold, and why it is harmless to the promise of a defended site."""
-
-SERVER_ALONE: Mapping[str, str] = {
-    "aggregation": "how the server averages",
-    "fraction": "whom the server asks in a round",
-    "minimum_clients": "when the server stops",
-    "largest_row_norm": "what the server accepts",
-}
+SERVER_ALONE = decided_by(Who.SERVER_ALONE)
 """Matters of the server; a site is neither asked nor told."""
-
-NOBODY: Mapping[str, str] = {
-    "strategy": "a site shares entity rows (fede) and nothing else",
-    "data": "the site names its own graph",
-    "columns": "the site names its own graph",
-    "skip_header": "the site names its own graph",
-    "clients": "the sites are those with a start-up kit",
-    "split": "every site has its own graph",
-    "overlap": "every site has its own graph",
-    "names": "the site says where its names come from (entities in site.toml)",
-    "seed": "the site draws its own, or names it in site.toml",
-    "record": "each side keeps what it sees, as its own file says",
-    "threads": "the site says how many cores to use",
-    "filter_negatives": "tells which triples are private",
-    "regularisation": "is the defence's: without a copy it would be computed from private triples outside the clip",
-    "patience": "stops by private validation triples",
-    "validation_triples": "a site ranks its own triples as it likes",
-    "keep_leaked": "a site ranks its own triples as it likes",
-    "init": "start vectors may carry private triples past the noise",
-    "public_init": "start vectors may carry private triples past the noise",
-    "canaries": "the site's data is the site's",
-    "canary_coins": "the site's data is the site's",
-    "canary_source": "the site's data is the site's",
-    "victim": "an experiment in one process",
-    "adversary": "an experiment in one process",
-    "inline_attack": "an experiment in one process",
-}
+NOBODY = decided_by(Who.NOBODY)
 """What has no place in a proposal, or in a federation between machines, and why."""
 
 
@@ -85,32 +36,25 @@ class Ruling:
 
 
 def rulings() -> tuple[Ruling, ...]:
-    """Every option of a training run, in the order of `Configuration`, with who decides about it.
+    """Every option of a training run, in the order of the sections, with who decides about it.
 
     >>> [ruling.who for ruling in rulings() if ruling.option in ("rounds", "epsilon")]
     ['the server, within limits', 'the site']
     """
-    limited = set(Limits.model_fields)
-    made = []
-    for name in Configuration.model_fields:
-        if name in SERVER_MAY_SET:
-            made.append(Ruling(name, f"the server{', within limits' if name in limited else ''}", SERVER_MAY_SET[name]))
-        elif name in SITE_DECIDES:
-            made.append(Ruling(name, "the site", "[privacy] in site.toml"))
-        elif name in SERVER_ALONE:
-            made.append(Ruling(name, "the server, for itself", SERVER_ALONE[name]))
-        else:
-            made.append(Ruling(name, "not set", NOBODY[name]))
-    return tuple(made)
+    limits = {name: ", within limits" for name in Limits.model_fields if name in SERVER_MAY_SET}
+    return tuple(
+        Ruling(name, option.decided.who.value + limits.get(name, ""), option.decided.why)
+        for name, option in OPTIONS.items()
+    )
 
 
 def proposal(configuration: Configuration) -> dict[str, Any]:
     """What a server proposes to the sites: the options that it may set, and no other.
 
-    >>> "epsilon" in proposal(Configuration(epsilon=8.0)), proposal(Configuration(rounds=7))["rounds"]
+    >>> "epsilon" in proposal(Configuration.of(epsilon=8.0)), proposal(Configuration.of(rounds=7))["rounds"]
     (False, 7)
     """
-    return {kebab(name): getattr(configuration, name) for name in SERVER_MAY_SET}
+    return {kebab(name): configuration.option(name) for name in SERVER_MAY_SET}
 
 
 def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
@@ -121,7 +65,7 @@ def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
 
     >>> own = {"entities": "names.txt", "privacy": {"epsilon": 4}, "limits": {"rounds": 20}}
     >>> site = SiteSettings(name="north", federation="study", graph="g.tsv", **own)
-    >>> accept({"rounds": 10}, site).epsilon
+    >>> accept({"rounds": 10}, site).privacy.epsilon
     4.0
     >>> accept({"rounds": 21}, site)
     Traceback (most recent call last):
@@ -142,9 +86,10 @@ site.toml)
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
     check_training(configuration)
-    if configuration.copy_share and site.limits.least_noise:
+    if configuration.privacy.copy_share and site.limits.least_noise:
         raise ConfigurationError(
-            f"{site.name}: least-noise in site.toml is for noisy steps, and the defence {configuration.defence} takes "
+            f"{site.name}: least-noise in site.toml is for noisy steps, and the defence "
+            f"{configuration.privacy.defence} takes "
             'none: leave it out, or say defence = "noisy-steps"'
         )
     return configuration
@@ -169,7 +114,7 @@ def _allowed_key(key: str, value: object, site: SiteSettings) -> str:
 def _check_limits(configuration: Configuration, site: SiteSettings) -> None:
     """On the completed configuration, so that what a defence or a default sets is limited too."""
     for name in SERVER_MAY_SET:
-        most, asked = getattr(site.limits, name, None), getattr(configuration, name)
+        most, asked = getattr(site.limits, name, None), configuration.option(name)
         if most is not None and asked > most:
             raise PolicyError(
                 f"{site.name}: the server asks for {kebab(name)} = {asked:g}, this site allows at most {most:g} "
@@ -184,9 +129,10 @@ def check_noise(defence: Defence | None, site: SiteSettings) -> None:
     """
     if defence is None or defence.copy:  # `accept` lets no site demand noise of a copy
         return
-    least = min(defence.least_noise(number) for number in range(1, defence.options.rounds + 1))
+    least = min(defence.least_noise(number) for number in range(1, defence.options.training.rounds + 1))
     if least < site.limits.least_noise:
         raise PolicyError(
-            f"{site.name}: {defence.options.rounds} rounds under this site's budget have a noise multiplier of "
+            f"{site.name}: {defence.options.training.rounds} rounds under this site's budget have a noise multiplier "
+            f"of "
             f"{least:.3g}, this site wants at least {site.limits.least_noise:g} (limits in site.toml)"
         )

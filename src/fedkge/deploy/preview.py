@@ -70,7 +70,7 @@ class Preview:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
         rows = "defended" if self.promise else "UNDEFENDED"
-        rounds, dimension = self.configuration.rounds, self.configuration.dimension
+        rounds, dimension = self.configuration.training.rounds, self.configuration.model.dimension
         end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
         return {
             "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
@@ -80,7 +80,7 @@ class Preview:
     def _pseudonyms(self, names: int) -> str:
         """Under a threshold without any number: here it would follow from the exact graph, and others read this."""
         if any(isinstance(charge.event, Names) for charge in self.paid):
-            share = self.configuration.names_share * (self.configuration.epsilon or 0.0)
+            share = self.configuration.privacy.names_share * (self.configuration.privacy.epsilon or 0.0)
             return f"pseudonyms of entities that many triples mention, by a noisy count (epsilon {share:g})"
         return f"{names:,} pseudonyms of entities"
 
@@ -89,9 +89,9 @@ class Preview:
         """What names give away about triples, for the site only."""
         share = 100 * self.sole_mentions / max(1, self.triples)
         alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
-        if self.configuration.names == "listed":
+        if self.configuration.privacy.names == "listed":
             return "from a list: they tell nothing about triples, if the list was made without looking at them"
-        if self.configuration.names == "threshold":
+        if self.configuration.privacy.names == "threshold":
             least = next(charge.event.threshold for charge in self.paid if isinstance(charge.event, Names))
             names, triples = self.staying
             home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
@@ -104,7 +104,7 @@ class Preview:
             if isinstance(charge.event, Size):
                 spread = charge.event.deviation
                 return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
-        return f"its number of triples as {self.configuration.public_triples or self.triples:,}"
+        return f"its number of triples as {self.configuration.privacy.public_triples or self.triples:,}"
 
     @property
     def promised(self) -> str:
@@ -139,9 +139,9 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     key = read_key(site.key)
     made = canonical_site(site, raw_graph(site))
     ledger, staying = Ledger.in_memory(), (0, 0)
-    if configuration.defence != "none":
+    if configuration.privacy.defence != "none":
         assume_exact_size(configuration, site.name, made.graph, ledger)
-        if configuration.names == "threshold":
+        if configuration.privacy.names == "threshold":
             staying = _assume_names(configuration, site.name, made.graph, ledger)
     defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
@@ -175,8 +175,8 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
 def _worth(defence: Defence) -> GuessWorth | None:
     """By all rounds that are planned; None for noise that anybody can repeat."""
     options = defence.options
-    if options.noise_seed is not None or not defence.accountant.sound:
+    if options.privacy.noise_seed is not None or not defence.accountant.sound:
         return None
-    charges = defence.planned(options.rounds)
-    epsilon = options.epsilon or defence.accountant.epsilon(charges, defence.delta)
+    charges = defence.planned(options.training.rounds)
+    epsilon = options.privacy.epsilon or defence.accountant.epsilon(charges, defence.delta)
     return guess_worth(charges, epsilon, defence.delta, adaptive=defence.schedule.adaptive)

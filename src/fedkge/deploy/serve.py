@@ -108,7 +108,7 @@ class Supervisor:
         """Wait for all sites at first, later for a while; returns who is connected."""
         began, seen = time.monotonic(), None
         first = not self._checkpoint.exists()
-        least = 0 if is_over(run) else self._settings.configuration.least_clients
+        least = 0 if is_over(run) else self._settings.configuration.federation.least_clients
         while True:
             self._child.watch()
             connected = [name for name in self._console.connected() if name in self._settings.sites]

@@ -11,31 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.plain_files import home_expanded
 from fedkge.base.registry import near
-from fedkge.configuration import Configuration, kebab, read_table
-from fedkge.configuration.presets import OF_STEPS
+from fedkge.configuration import OPTIONS, Who, decided_by, kebab, read_table
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS
 from fedkge.mechanisms import PUBLISHED
 
-SITE_DECIDES = frozenset(
-    {
-        "defence",
-        "epsilon",
-        "delta",
-        "allow_large_delta",
-        *OF_STEPS,
-        "public_triples",
-        "names_share",
-        "accountant",
-        "noise_seed",
-        "evaluate_every",
-        "copy_share",
-        "count_share",
-        "sparse_share",
-        "count_weight",
-    }
-)
+SITE_DECIDES = decided_by(Who.SITE)
 """Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""
 
 CHOOSE_NAMES = (
@@ -70,9 +52,8 @@ class Limits(BaseModel):
     @property
     def usual(self) -> dict[str, Any]:
         """Terms that nobody has named yet: what `fedkge train` would do, as far as it stays within these limits."""
-        usual = {name: Configuration.model_fields[name].default for name in Configuration.model_fields}
-        limited = ((name, most) for name, most in self if name in usual and not isinstance(most, bool))
-        return {kebab(name): most for name, most in limited if usual[name] > most}
+        limited = ((name, most) for name, most in self if name in OPTIONS and not isinstance(most, bool))
+        return {kebab(name): most for name, most in limited if OPTIONS[name].info.default > most}
 
 
 class Names(BaseModel):
@@ -216,6 +197,6 @@ def _hint(key: str, known: list[str]) -> str:
     close = near(kebab(key), known)
     if close:
         return f"did you mean {close[0]}?"
-    if key.replace("-", "_") in Configuration.model_fields:
+    if key.replace("-", "_") in OPTIONS:
         return "that is decided elsewhere; docs/reference/site-policy.md says by whom"
     return f"known: {', '.join(known)}"

@@ -41,18 +41,20 @@ def insert_canaries(
 
     `kept` is the directory of a run that has begun: coins of the operating system are read there and never redrawn.
     """
-    if configuration.canaries == 0:
+    if configuration.experiment.canaries == 0:
         return tuple(shards), None
     names = client_names(len(shards))
-    victim, adversary = (_position(names, name) for name in (configuration.victim, configuration.adversary))
+    victim, adversary = (
+        _position(names, name) for name in (configuration.experiment.victim, configuration.experiment.adversary)
+    )
     if victim == adversary:
-        raise ConfigurationError(f"victim and adversary are both {configuration.victim}: choose two clients")
+        raise ConfigurationError(f"victim and adversary are both {configuration.experiment.victim}: choose two clients")
     entities = Vocabulary.union([shard.entities for shard in shards])
     relations = Vocabulary.union([shard.relations for shard in shards])
-    if kept is not None and configuration.canary_coins == "independent":
+    if kept is not None and configuration.experiment.canary_coins == "independent":
         canaries = _read_canaries(kept, entities, relations)
     else:
-        other = shards[adversary] if configuration.canary_source == "shared" else None
+        other = shards[adversary] if configuration.experiment.canary_source == "shared" else None
         pool = pool_of(shards[victim], other, shards, entities, relations)
         canaries = _draw(shards[victim], pool, (entities, relations), configuration)
     changed, shard = list(shards), shards[victim]
@@ -64,19 +66,19 @@ def insert_canaries(
 
 def _draw(victim: Graph, pool: Pool, names: tuple[Vocabulary, Vocabulary], configuration: Configuration) -> Targets:
     """The triples by the run's seed, who is a member by the rule of `canary_coins`."""
-    random = np.random.default_rng(np.random.SeedSequence(configuration.seed or 0, spawn_key=(STREAM,)))
-    count, source, calibration = configuration.canaries, configuration.canary_source, 0
+    random = np.random.default_rng(np.random.SeedSequence(configuration.experiment.seed or 0, spawn_key=(STREAM,)))
+    count, source, calibration = configuration.experiment.canaries, configuration.experiment.canary_source, 0
     membership: Membership = "coins"
-    if configuration.canary_coins == "half":
+    if configuration.experiment.canary_coins == "half":
         membership, calibration = "half", 2 * round(CALIBRATION_SHARE * count / 2)
     if source == "real":
         canaries = draw_real(victim, pool, names, random, count, membership, calibration)
     else:
         chosen = rare_part(pool) if source == "rare" else pool
         canaries = draw_canaries(chosen, random, count, membership, calibration, likely=source == "likely")
-    if configuration.canary_coins != "independent":
+    if configuration.experiment.canary_coins != "independent":
         return canaries
-    return replace(canaries, members=system_coins(configuration.canaries))
+    return replace(canaries, members=system_coins(configuration.experiment.canaries))
 
 
 def system_coins(count: int) -> Bits:

@@ -94,7 +94,7 @@ def fitting_attacks(run: Run) -> list[str]:
     """The attacks that work on this run's model; those that train more federations (LiRA, shadow) only on request."""
     model = run.embedding(run.clients[0]).scorer.name
     fitting = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
-    return [*fitting, *ACTIVE, *([INLINE] if run.configuration.inline_attack == "cia" else [])]
+    return [*fitting, *ACTIVE, *([INLINE] if run.configuration.experiment.inline_attack == "cia" else [])]
 
 
 def run_attacks(
@@ -238,7 +238,9 @@ def _score(
 def _inline(run: Run, targets: Mapping[Design, Targets]) -> Iterator[Outcome]:
     if "C" not in targets or run.directory is None:
         raise ConfigurationError(f"attack {INLINE!r} works on canaries: attack with --targets C among the designs")
-    yield from _judge(INLINE, "client", run.configuration.rounds, inline_gain(run.directory), {"C": targets["C"]})
+    yield from _judge(
+        INLINE, "client", run.configuration.training.rounds, inline_gain(run.directory), {"C": targets["C"]}
+    )
 
 
 def _rows_changed(run: Run, plan: AttackPlan) -> list[RowsChanged]:

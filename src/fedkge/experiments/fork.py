@@ -34,12 +34,12 @@ class ForkedSeat:
     """
 
     def __init__(self, run: Run, round_number: int, adversary: str) -> None:
-        if run.directory is None or run.configuration.strategy != "fede":
+        if run.directory is None or run.configuration.federation.strategy != "fede":
             raise ConfigurationError("a fork needs the transcript of a run with strategy fede and --out")
         if adversary not in run.clients:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
         self._run, self._adversary = run, adversary
-        self._aggregation = make_aggregation(run.configuration.aggregation)
+        self._aggregation = make_aggregation(run.configuration.federation.aggregation)
         self._recorded = self._round = round_number
         record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
         self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
@@ -103,14 +103,14 @@ class ForkedSeat:
         return saved_release(path) if path and path.exists() and self._run.ledger is not None else None
 
     def _revive(self, name: str) -> Client:
-        options = self._run.configuration.model_copy(update={"optimiser_state": "reset"})
+        options = self._run.configuration.updated(optimiser_state="reset")
         number = self._run.clients.index(name)
-        plan = ClientPlan(options, options.seed or 0, number, ("entities",))
+        plan = ClientPlan(options, options.experiment.seed or 0, number, ("entities",))
         if self._run.ledger is not None:  # as the real client defends itself; what a fork spends nobody sees
             ledger = Ledger.in_memory()
             ledger.promise(self._run.ledger.promises[name])
             plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
-        steps = self._recorded * options.steps_per_round(client.triples)
+        steps = self._recorded * options.training.steps_per_round(client.triples)
         client.continue_from(self._private[name]["relations"], steps, self._recorded, self._released(name))
         return client

@@ -34,13 +34,13 @@ Disguise = Callable[[Client], ClientLogic]
 
 def check_inline(configuration: Configuration) -> None:
     """Refuse an in-line attack that could not be carried out."""
-    if configuration.inline_attack == "none":
+    if configuration.experiment.inline_attack == "none":
         return
     needed = {
-        "canaries to attack: set --canaries 1000": configuration.canaries > 0,
-        "shared entities: set --strategy fede": configuration.strategy == "fede",
-        "the adversary in every round: set --fraction 1": configuration.fraction == 1.0,
-        f"at least {PERIOD + 1} rounds: set --rounds higher": configuration.rounds > PERIOD,
+        "canaries to attack: set --canaries 1000": configuration.experiment.canaries > 0,
+        "shared entities: set --strategy fede": configuration.federation.strategy == "fede",
+        "the adversary in every round: set --fraction 1": configuration.federation.fraction == 1.0,
+        f"at least {PERIOD + 1} rounds: set --rounds higher": configuration.training.rounds > PERIOD,
     }
     for what, fulfilled in needed.items():
         if not fulfilled:
@@ -121,7 +121,7 @@ def disguise_of(
     configuration: Configuration, canaries: Targets | None, shards: tuple[Graph, ...], folder: Path | None
 ) -> Disguise:
     """What stands in for each client in the federation: the client itself, but for an attacking adversary."""
-    if configuration.inline_attack == "none":
+    if configuration.experiment.inline_attack == "none":
         return lambda client: client
     if canaries is None or folder is None:
         raise ConfigurationError("an in-line attack needs canaries and a run directory: set --canaries and --out")
@@ -129,10 +129,10 @@ def disguise_of(
     relations = Vocabulary.union([shard.relations for shard in shards])
 
     def disguise(client: Client) -> ClientLogic:
-        if client.name != configuration.adversary:
+        if client.name != configuration.experiment.adversary:
             return client
         own = _own_ids(canaries.everything, client.shard, entities, relations)
-        return InlineCIA(client, own, configuration.rounds, folder / STATE)
+        return InlineCIA(client, own, configuration.training.rounds, folder / STATE)
 
     return disguise
 

@@ -27,7 +27,7 @@ class LiveAttacks(Observer):
     def recorded(self, run: Run, round_number: int) -> None:
         """Attack the round if it is due; what cannot be attacked yet is said and left for the end."""
         plan = self._plan_of(run)
-        last = max(recorded_rounds(run.configuration.record, run.configuration.rounds))
+        last = max(recorded_rounds(run.configuration.experiment.record, run.configuration.training.rounds))
         if round_number % plan.every and round_number != last:
             return
         now = tuple(name for name in plan.attacks if name not in (INLINE, *SHADOWED, SHADOW))

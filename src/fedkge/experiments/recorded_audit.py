@@ -126,17 +126,19 @@ def run_audit(
     if not attacks and not has_copy(run):  # a gathered run has no checkpoints, so nobody can look at a copy
         names = tuple(name for name in names if name != COPY)
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
-    claim = claim_of(run.directory, run.configuration.victim)
-    delta = claim.delta if claim else run.configuration.delta or USUAL_DELTA
+    claim = claim_of(run.directory, run.configuration.experiment.victim)
+    delta = claim.delta if claim else run.configuration.privacy.delta or USUAL_DELTA
     scores, adversaries, last = _scores(run, canaries, names, progress)
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
-        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.copy_share),
+        result=audit(
+            scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.privacy.copy_share
+        ),
         claim=claim,
-        victim=run.configuration.victim,
+        victim=run.configuration.experiment.victim,
         adversaries=adversaries,
         round=last,
-        coins=run.configuration.canary_coins,
+        coins=run.configuration.experiment.canary_coins,
         plans=(*(earlier for earlier in _plans(run.directory) if earlier != plan), plan),
         asked=_asked(run, canaries),
     )
@@ -147,12 +149,12 @@ def run_audit(
 def fitting(configuration: Configuration) -> tuple[str, ...]:
     """The attacks of an audit: known before training, because each costs a share of alpha.
 
-    >>> "upload-difference" in fitting(Configuration(model="distmult"))
+    >>> "upload-difference" in fitting(Configuration.of(model="distmult"))
     True
     """
-    model = make_scorer(configuration.model, shape_of(configuration)).name
+    model = make_scorer(configuration.model.name, shape_of(configuration)).name
     suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
-    copied = (COPY,) if configuration.copy_share else ()
+    copied = (COPY,) if configuration.privacy.copy_share else ()
     return (*(name for name in suits if not name.endswith("-published")), *copied)
 
 
@@ -164,28 +166,34 @@ def reach(
 ) -> float:
     """The largest bound that an audit of such a run could show: known before training.
 
-    >>> round(reach(Configuration(canaries=1000), ["upload-difference"], [500]), 2)
+    >>> round(reach(Configuration.of(canaries=1000), ["upload-difference"], [500]), 2)
     5.09
     """
-    numbers = tuple(dict.fromkeys(guesses)) or default_guesses(configuration.canaries)
+    numbers = tuple(dict.fromkeys(guesses)) or default_guesses(configuration.experiment.canaries)
     names = _names(configuration, attacks)
     for number in numbers:
-        check_guesses(number, configuration.canaries)
+        check_guesses(number, configuration.experiment.canaries)
     shared = corrected(confidence, len(numbers) * len(names))
-    delta = configuration.delta or USUAL_DELTA
-    return max(ceiling(number, configuration.canaries, delta, shared) for number in numbers)
+    delta = configuration.privacy.delta or USUAL_DELTA
+    return max(ceiling(number, configuration.experiment.canaries, delta, shared) for number in numbers)
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
-    if COPY in attacks and not configuration.copy_share:
-        raise ConfigurationError(f"attack {COPY!r} reads a noisy copy, got the defence {configuration.defence!r}")
+    if COPY in attacks and not configuration.privacy.copy_share:
+        raise ConfigurationError(
+            f"attack {COPY!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
+        )
     return tuple(dict.fromkeys(attacks)) or fitting(configuration)
 
 
 def _canaries(run: Run) -> Targets:
     options = run.configuration
-    if options.canaries == 0 or options.canary_coins not in COINS:
-        got = "a run without canaries" if options.canaries == 0 else "a run in which exactly half of them are members"
+    if options.experiment.canaries == 0 or options.experiment.canary_coins not in COINS:
+        got = (
+            "a run without canaries"
+            if options.experiment.canaries == 0
+            else "a run in which exactly half of them are members"
+        )
         raise ConfigurationError(
             f"an audit needs canaries with independent coins, got {got}: train with `fedkge audit --out NEW`, or with "
             "--canaries 1000 --canary-coins independent --record every:5"
@@ -201,7 +209,7 @@ def _scores(
     options = run.configuration
     random = np.random.default_rng(0)
     auxiliary = auxiliary_triples(
-        shard_of(run, options.victim), [canaries], run.entities, run.relations, random, AUXILIARY
+        shard_of(run, options.experiment.victim), [canaries], run.entities, run.relations, random, AUXILIARY
     )
     jobs: list[tuple[Attack, Adversary]] = [
         (attack, kind)
@@ -209,7 +217,7 @@ def _scores(
         for kind in attack.needs.adversary
     ]
     views = {
-        kind: recorded_view(run, kind, options.victim, options.adversary, auxiliary)
+        kind: recorded_view(run, kind, options.experiment.victim, options.experiment.adversary, auxiliary)
         for kind in {job[1] for job in jobs}
     }
     scores: dict[str, NDArray[np.float64]] = {}
@@ -243,7 +251,7 @@ def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np
 
 def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
     """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
-    client = run.configuration.adversary
+    client = run.configuration.experiment.adversary
     if view.adversary == "server":
         told = view.auxiliary if view.auxiliary is not None else triples[:0]
         return np.isin(triples[:, RELATION], told[:, RELATION])

@@ -30,7 +30,7 @@ def shard_of(run: Run, client: str) -> Graph:
 
 def recorded_view(run: Run, adversary: Adversary, victim: str, client: str, auxiliary: Triples | None = None) -> View:
     """The view of the server, of `client`, or of both together, on `victim`."""
-    if run.directory is None or run.configuration.strategy != "fede":
+    if run.directory is None or run.configuration.federation.strategy != "fede":
         raise ConfigurationError("attacks need a run with a directory and strategy fede, where entities are shared")
     if victim == client and adversary != "server":
         raise ConfigurationError(f"the adversary and the victim are both {victim}: choose another --adversary")
@@ -47,8 +47,8 @@ def recorded_view(run: Run, adversary: Adversary, victim: str, client: str, auxi
     return View(
         adversary=adversary,
         victim=victim,
-        scorer=make_scorer(options.model, shape_of(options)),
-        margin=options.margin,
+        scorer=make_scorer(options.model.name, shape_of(options)),
+        margin=options.model.margin,
         clients=len(run.clients),
         rounds=tuple(seen.rounds()),
         look=_Look(run, seen, victim, client if own else None),

@@ -53,9 +53,10 @@ def _canaries(run: Run, plan: AttackPlan, design: Design, inserted: Targets | No
             f"design {design} needs {kind} the victim's data: train with --canaries 1000{source}, "
             "or attack with --targets A,B,D"
         )
-    if (plan.victim, plan.adversary) != (options.victim, options.adversary):
+    if (plan.victim, plan.adversary) != (options.experiment.victim, options.experiment.adversary):
         raise ConfigurationError(
-            f"design {design}: the canaries are for victim {options.victim} and adversary {options.adversary}, got "
+            f"design {design}: the canaries are for victim {options.experiment.victim} and adversary "
+            f"{options.experiment.adversary}, got "
             f"{plan.victim} and {plan.adversary}"
         )
     return inserted

@@ -122,13 +122,13 @@ def unexplained_counts(released: Released, known: Triples, triples: Triples) -> 
 
 
 def _from_uploads(run: Run, triples: Triples, known: Triples, _: Triples) -> Features:
-    victim, adversary = run.configuration.victim, run.configuration.adversary
+    victim, adversary = run.configuration.experiment.victim, run.configuration.experiment.adversary
     auxiliary = run_ids(known, shard_of(run, victim), run.entities, run.relations)
     return upload_features(recorded_view(run, "server", victim, adversary, auxiliary), triples)
 
 
 def _from_model(run: Run, _: Triples, known: Triples, candidates: Triples) -> Features:
-    victim = run.configuration.victim
+    victim = run.configuration.experiment.victim
     prefix = f"counts/{victim}/"
     counts = {name.removeprefix(prefix): array for name, array in run.tensors.items() if name.startswith(prefix)}
     return model_features(run.embedding(victim), released_of(counts) if counts else None, known, candidates)

@@ -98,7 +98,7 @@ def _round(found: tuple[str, object]) -> int:
 
 def without_canaries(run: Run, canaries: Targets) -> Run:
     """The run with the canaries taken out of the victim's data again, without its tables and its ledger."""
-    victim = run.configuration.victim
+    victim = run.configuration.experiment.victim
     shard = shard_of(run, victim)
     shards = list(run.shards)
     shards[run.clients.index(victim)] = replace(shard, train=shard.train[: len(shard.train) - len(canaries.inserted)])
@@ -107,7 +107,7 @@ def without_canaries(run: Run, canaries: Targets) -> Run:
 
 def _cast(bare: Run, canaries: Targets, read: Reader, number: int, path: Path) -> None:
     """Train one shadow on one core and keep what is read off it."""
-    coins = shadow_coins(bare.configuration.seed or 0, number, len(canaries.everything))
+    coins = shadow_coins(bare.configuration.experiment.seed or 0, number, len(canaries.everything))
     options, shards = shadow_options(bare.configuration, number), _with_coins(bare, canaries.everything[coins])
     folder = Path(mkdtemp(dir=path.parent))
     try:
@@ -122,15 +122,15 @@ def _cast(bare: Run, canaries: Targets, read: Reader, number: int, path: Path) -
 def shadow_options(options: Configuration, number: int) -> Configuration:
     """The attacked run's configuration with seeds of the shadow's own: an adversary does not know the victim's noise.
 
-    >>> options = Configuration(seed=1, noise_seed=2)
-    >>> one, two = (shadow_options(options, number) for number in (0, 1))
-    >>> len({options.noise_seed, one.noise_seed, two.noise_seed, options.seed, one.seed, two.seed})
+    >>> options = Configuration.of(seed=1, noise_seed=2)
+    >>> made = options, shadow_options(options, 0), shadow_options(options, 1)
+    >>> len({one.privacy.noise_seed for one in made} | {one.experiment.seed for one in made})
     6
     """
-    random = np.random.default_rng(np.random.SeedSequence(options.seed or 0, spawn_key=(STREAM, number, 1)))
+    random = np.random.default_rng(np.random.SeedSequence(options.experiment.seed or 0, spawn_key=(STREAM, number, 1)))
     training, noise = (int(random.integers(2**63)) for _ in range(2))
-    changed = {"seed": training, "noise_seed": None if options.noise_seed is None else noise}
-    return options.model_copy(update={**changed, "threads": 1, "canaries": 0, "evaluate_every": 0})
+    noise_seed = None if options.privacy.noise_seed is None else noise
+    return options.updated(seed=training, noise_seed=noise_seed, threads=1, canaries=0, evaluate_every=0)
 
 
 def shadow_coins(seed: int, number: int, canaries: int) -> Coins:
@@ -147,7 +147,7 @@ def shadow_coins(seed: int, number: int, canaries: int) -> Coins:
 
 def _with_coins(bare: Run, chosen: Triples) -> tuple[Graph, ...]:
     shards = list(bare.shards)
-    place = bare.clients.index(bare.configuration.victim)
+    place = bare.clients.index(bare.configuration.experiment.victim)
     shards[place] = with_triples(shards[place], chosen, bare.entities, bare.relations)
     return tuple(shards)
 
@@ -155,7 +155,9 @@ def _with_coins(bare: Run, chosen: Triples) -> tuple[Graph, ...]:
 def _scores(shadow: Run, canaries: Targets, auxiliary: Triples, base: str) -> dict[str, NDArray[np.float64]]:
     attack = make_attack(base)
     options = shadow.configuration
-    view = recorded_view(shadow, attack.needs.adversary[0], options.victim, options.adversary, auxiliary)
+    view = recorded_view(
+        shadow, attack.needs.adversary[0], options.experiment.victim, options.experiment.adversary, auxiliary
+    )
     return {
         str(number): np.asarray(attack.score(view.until(number), canaries.everything), dtype=np.float64)
         for number in view.rounds

@@ -74,7 +74,7 @@ class _Pull:
 
 def canaries_of(run: Run) -> Targets:
     """The canaries of a run and their coins, from the auditor's file beside it."""
-    if run.directory is None or run.configuration.canaries == 0:
+    if run.directory is None or run.configuration.experiment.canaries == 0:
         raise ConfigurationError("expected a run directory with canaries: train with --canaries 1000 --out RUN")
     return read_targets(run.directory / CANARIES, run.entities, run.relations)
 
@@ -98,7 +98,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     (40,)
     """
     options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
-    if options.copy_share:
+    if options.privacy.copy_share:
         return copy_scores(copy_of(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
@@ -152,9 +152,9 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 
 
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
-    if run.directory is None or run.configuration.strategy != "fede":
+    if run.directory is None or run.configuration.federation.strategy != "fede":
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
-    victim = run.configuration.victim
+    victim = run.configuration.experiment.victim
     seen = Transcript(run.directory).view(server=True, clients=victim)
     relations: dict[int, Table | None] = {0: _first_relations(run)}
     rounds = 0
@@ -180,21 +180,25 @@ def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
 
 def _first_relations(run: Run) -> Table | None:
     """The victim's relations before round 1; start vectors are not followed back."""
-    options, shard = run.configuration, shard_of(run, run.configuration.victim)
-    if options.init or options.seed is None:
+    options, shard = run.configuration, shard_of(run, run.configuration.experiment.victim)
+    if options.training.init or options.experiment.seed is None:
         return None
-    shape, number = shape_of(options), run.clients.index(options.victim)
-    scorer, generator = make_scorer(options.model, shape), client_generator(options.seed, number, 0)
+    shape, number = shape_of(options), run.clients.index(options.experiment.victim)
+    scorer, generator = make_scorer(options.model.name, shape), client_generator(options.experiment.seed, number, 0)
     return initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator).relations
 
 
 def _descent(options: Configuration, round_number: int) -> float | None:
     """By what a round multiplies the summed gradients, where it is plain: for SGD under a defence."""
-    if options.defence == "none" or options.optimiser != "sgd" or not (options.public_triples and options.local_steps):
+    if (
+        options.privacy.defence == "none"
+        or options.training.optimiser != "sgd"
+        or not (options.privacy.public_triples and options.training.local_steps)
+    ):
         return None
-    sampled = min(1.0, options.batch_size / options.public_triples) / options.batch_size
-    rate = options.learning_rate * options.learning_rate_decay ** (round_number - 1)
-    return -rate * options.local_steps * sampled
+    sampled = min(1.0, options.training.batch_size / options.privacy.public_triples) / options.training.batch_size
+    rate = options.training.learning_rate * options.training.learning_rate_decay ** (round_number - 1)
+    return -rate * options.training.local_steps * sampled
 
 
 def _unexpected(moved: Sums, pull: Sums, descent: float | None) -> Sums:
@@ -211,9 +215,11 @@ def _unexpected(moved: Sums, pull: Sums, descent: float | None) -> Sums:
 
 def _pull(before: Tables, triples: Triples, options: Configuration, random: np.random.Generator) -> _Pull:
     """The clipped gradients of these triples; where their corruptions are inside, the mean over draws of them."""
-    defended = options.defence != "none"
-    clip = Clip(options.clip, options.row_clip, options.normalise) if defended else Clip(NO_CLIP)
-    inside = not defended or options.private_negatives == "inside"
+    defended = options.privacy.defence != "none"
+    clip = (
+        Clip(options.privacy.clip, options.privacy.row_clip, options.privacy.normalise) if defended else Clip(NO_CLIP)
+    )
+    inside = not defended or options.privacy.private_negatives == "inside"
     draws = DRAWS if inside else 1
     own = [np.zeros((len(triples), table.shape[1])) for table in (before.entities, before.entities, before.relations)]
     sums = np.zeros(before.entities.shape), np.zeros(before.relations.shape)
@@ -240,10 +246,10 @@ def _pull(before: Tables, triples: Triples, options: Configuration, random: np.r
 
 def _differentiator(before: Tables, options: Configuration, inside: bool) -> Differentiator:
     both: tuple[Side, ...] = ("tail", "head")
-    sides = both if options.corrupt == "both" else (options.corrupt,)
-    loss = TripleLoss(sides if inside else (), options.temperature)
-    embedding = Embedding(make_scorer(options.model, shape_of(options)), before, options.margin)
-    return Differentiator(embedding, loss, options.negatives if inside else 0, CHUNK)
+    sides = both if options.training.corrupt == "both" else (options.training.corrupt,)
+    loss = TripleLoss(sides if inside else (), options.training.temperature)
+    embedding = Embedding(make_scorer(options.model.name, shape_of(options)), before, options.model.margin)
+    return Differentiator(embedding, loss, options.training.negatives if inside else 0, CHUNK)
 
 
 def _apart(found: TripleGradients, clip: Clip) -> tuple[Sums, Sums]:

@@ -45,14 +45,16 @@ Bits = NDArray[np.bool_]
 
 def _checkpoint(run: Run) -> Path | None:
     path = (
-        RunDirectory(run.directory).checkpoints / f"{run.configuration.victim}.safetensors" if run.directory else None
+        RunDirectory(run.directory).checkpoints / f"{run.configuration.experiment.victim}.safetensors"
+        if run.directory
+        else None
     )
     return path if path and path.exists() else None
 
 
 def has_copy(run: Run) -> bool:
     """Whether the victim trains on a copy that an auditor can look at."""
-    return bool(run.configuration.copy_share) and _checkpoint(run) is not None
+    return bool(run.configuration.privacy.copy_share) and _checkpoint(run) is not None
 
 
 def copy_of(run: Run) -> NoisyCopy:
@@ -60,7 +62,8 @@ def copy_of(run: Run) -> NoisyCopy:
     path = _checkpoint(run)
     if path is None:
         raise RunError(
-            f"expected the checkpoint of {run.configuration.victim} in a run directory, where its copy is: got none; "
+            f"expected the checkpoint of {run.configuration.experiment.victim} in a run directory, where its copy "
+            f"is: got none; "
             "audit where it was trained, or name attacks that do not read the copy"
         )
     found = saved_release(path)
@@ -71,7 +74,7 @@ def copy_of(run: Run) -> NoisyCopy:
 
 def in_victims_numbers(run: Run, canaries: Targets) -> Triples:
     """All canaries, in the victim's own numbers."""
-    victim = run.configuration.victim
+    victim = run.configuration.experiment.victim
     places = []
     for column, ids in ((HEAD, "own"), (RELATION, "relation_ids"), (TAIL, "own")):
         theirs = run.tensors[f"{ids}/{victim}"]
@@ -83,7 +86,7 @@ def in_victims_numbers(run: Run, canaries: Targets) -> Triples:
 def auditors_triples(run: Run, canaries: Targets) -> tuple[Triples, Triples]:
     """In the victim's own numbers: its triples without any canary, and all canaries. No coin shows in them, and
     real triples that are canaries (design R) are not among its triples either."""
-    shard, candidates = shard_of(run, run.configuration.victim), in_victims_numbers(run, canaries)
+    shard, candidates = shard_of(run, run.configuration.experiment.victim), in_victims_numbers(run, canaries)
     train, size = np.unique(shard.train, axis=0), len(shard.entities)
     return np.ascontiguousarray(train[~np.isin(cells_of(train, size), cells_of(candidates, size))]), candidates
 

@@ -15,11 +15,11 @@ from fedkge.runs.transcript import recorded_rounds
 def check_training(configuration: Configuration) -> None:
     """Refuse a model, strategy, aggregation, optimiser, record or defence that does not exist.
 
-    >>> check_training(Configuration(model="transe"))
+    >>> check_training(Configuration.of(model="transe"))
     """
     scorer_of(configuration)
-    make_strategy(configuration.strategy)
-    make_aggregation(configuration.aggregation)
-    look_up(OPTIMISERS, configuration.optimiser, "optimiser")
-    recorded_rounds(configuration.record, configuration.rounds)
+    make_strategy(configuration.federation.strategy)
+    make_aggregation(configuration.federation.aggregation)
+    look_up(OPTIMISERS, configuration.training.optimiser, "optimiser")
+    recorded_rounds(configuration.experiment.record, configuration.training.rounds)
     check_defence(configuration)

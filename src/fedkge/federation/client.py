@@ -107,11 +107,11 @@ class Client:
         self._places: dict[Shared, NDArray[np.int64]] = {}
         """What is shared of a table, where it is not all of it."""
         options = plan.configuration
-        shape = ModelShape(options.dimension, options.margin, options.norm)
-        scorer = make_scorer(options.model, shape)
+        shape = ModelShape(options.model.dimension, options.model.margin, options.model.norm)
+        scorer = make_scorer(options.model.name, shape)
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
-        self.embedding = Embedding(scorer, tables, options.margin)
+        self.embedding = Embedding(scorer, tables, options.model.margin)
         self._trainer, self._defended = self._new_trainer()
         kept = self._file.load()
         if kept:
@@ -119,16 +119,20 @@ class Client:
 
     def _new_trainer(self) -> tuple[Trainer, PrivateRounds | None]:
         options = self._plan.configuration
-        known = self.shard.train if options.filter_negatives else None
+        known = self.shard.train if options.training.filter_negatives else None
         negatives = Negatives(
-            len(self.shard.entities), options.negatives, options.negative_group, options.corrupt, known=known
+            len(self.shard.entities),
+            options.training.negatives,
+            options.training.negative_group,
+            options.training.corrupt,
+            known=known,
         )
         training = TrainingOptions(
-            options.batch_size,
-            options.learning_rate,
-            options.optimiser,
-            options.temperature,
-            options.regularisation,
+            options.training.batch_size,
+            options.training.learning_rate,
+            options.training.optimiser,
+            options.training.temperature,
+            options.training.regularisation,
         )
         trainer = Trainer(self.embedding, negatives, training)
         defence = self._plan.defence
@@ -306,9 +310,11 @@ class Client:
         for kind, rows in request.rows.items():
             self._tables()[kind][self._places.get(kind, ...)] = rows
         options = self._plan.configuration
-        if options.optimiser_state == "reset":
+        if options.training.optimiser_state == "reset":
             self._trainer.reset_optimisers()
-        self._trainer.set_rate(options.learning_rate * options.learning_rate_decay ** (request.round - 1))
+        self._trainer.set_rate(
+            options.training.learning_rate * options.training.learning_rate_decay ** (request.round - 1)
+        )
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
         if self._defended:
             source = self._source(self._defended, request.round)
@@ -323,10 +329,10 @@ class Client:
                 "pays for; evaluate at the site"
             )
         self._check(request.rows)
-        keep, triples = self._plan.configuration.keep_leaked, self.shard.split(request.split)
+        keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
         if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
             return Scores(triples=0)
-        limit = self._plan.configuration.validation_triples if request.split == "valid" else 0
+        limit = self._plan.configuration.training.validation_triples if request.split == "valid" else 0
         result = evaluate(
             self._with_rows(request.rows),
             self.shard,
@@ -349,7 +355,7 @@ class Client:
     def _lasting(self) -> dict[str, NDArray[Any]]:
         """The arrays that outlive a round: both tables, and what the optimisers keep."""
         arrays = {f"tables/{kind}": table for kind, table in self._tables().items()}
-        if self._plan.configuration.optimiser_state == "kept":
+        if self._plan.configuration.training.optimiser_state == "kept":
             optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
             for kind, optimiser in optimisers.items():
                 arrays |= {f"optimiser/{kind}/{key}": array for key, array in optimiser.state().items()}

@@ -60,18 +60,21 @@ class Federation:
         self._directory = directory
         self._checkpoint = Checkpoint(directory.checkpoints) if directory else None
         self._observer = observer or Observer()
-        self._strategy = make_strategy(configuration.strategy)
-        self._record = recorded_rounds(configuration.record, configuration.rounds)
+        self._strategy = make_strategy(configuration.federation.strategy)
+        self._record = recorded_rounds(configuration.experiment.record, configuration.training.rounds)
         self._names = NameFiles(directory.path / FOLDER if directory else None)
-        cores = configuration.threads or available_cores()
+        cores = configuration.training.threads or available_cores()
         # Opening mends what a crash has left, ledger and states: nobody may be writing meanwhile.
-        with directory.locked() if directory and configuration.defence != "none" else nullcontext():
+        with directory.locked() if directory and configuration.privacy.defence != "none" else nullcontext():
             self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
             self._shards = released_shards(shards, configuration, self._ledger, self._names)
             trained = _trained_shards(self._shards, configuration)
             self.clients = self._make_clients(trained, max(1, cores // len(trained)))
         seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
-        allowed = configuration.minimum_clients is not None and configuration.minimum_clients < len(trained)
+        allowed = (
+            configuration.federation.minimum_clients is not None
+            and configuration.federation.minimum_clients < len(trained)
+        )
         engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
@@ -90,7 +93,7 @@ class Federation:
         One with other clients than `names` is refused: these would promise, and spend, a second budget on the same
         triples.
         """
-        if self.configuration.defence == "none":
+        if self.configuration.privacy.defence == "none":
             return None
         ledger = Ledger.in_memory() if self._directory is None else continue_account(self._directory)
         if strangers := sorted(set(ledger.clients) - set(names)):
@@ -134,7 +137,7 @@ class Federation:
             if self._ledger is not None and self._ledger.notice:
                 self._observer.noticed(self._ledger.notice)
             self._observer.begin(self._outlook())
-            while self.server.round < self.configuration.rounds and not self._out_of_patience():
+            while self.server.round < self.configuration.training.rounds and not self._out_of_patience():
                 if not self._round():
                     break
             return self._finish()
@@ -152,16 +155,16 @@ class Federation:
     def _outlook(self) -> Outlook:
         options = self.configuration
         per_client = (
-            options.local_steps * min(options.batch_size, client.triples)
-            if options.local_steps
-            else options.local_epochs * client.triples
+            options.training.local_steps * min(options.training.batch_size, client.triples)
+            if options.training.local_steps
+            else options.training.local_epochs * client.triples
             for client in self.clients.values()
         )
         scorer = next(iter(self.clients.values())).embedding.scorer
-        share = max(1, round(options.fraction * len(self.clients))) / len(self.clients)
+        share = max(1, round(options.federation.fraction * len(self.clients))) / len(self.clients)
         return Outlook(
             self.server.round + 1,
-            options.rounds,
+            options.training.rounds,
             int(share * sum(per_client)),
             tuple(self.clients),
             f"{scorer.name}, {len(self.clients)} client{'s' if len(self.clients) > 1 else ''}",
@@ -181,7 +184,7 @@ class Federation:
             self._observer.recorded(self._as_run(self.tensors()), report.round)
         self._memory.note(report)
         self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})
-        every = self.configuration.evaluate_every
+        every = self.configuration.training.evaluate_every
         if every and report.round % every == 0:
             self._validate(report)
         self._save()
@@ -215,8 +218,8 @@ class Federation:
             "valid",
             as_a_client=True,
             controls=False,
-            sample=self.configuration.validation_triples or None,
-            threads=self.configuration.threads,
+            sample=self.configuration.training.validation_triples or None,
+            threads=self.configuration.training.threads,
         )
         return {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
 
@@ -240,11 +243,11 @@ class Federation:
         return {"tests": tests} if tests else {}
 
     def _out_of_patience(self) -> bool:
-        return 0 < self.configuration.patience <= self._memory.stale
+        return 0 < self.configuration.training.patience <= self._memory.stale
 
     def _finish(self) -> Run:
         tensors, facts = self._best_tensors()
-        evaluations = self._as_run(tensors).evaluate("test", threads=self.configuration.threads)
+        evaluations = self._as_run(tensors).evaluate("test", threads=self.configuration.training.threads)
         scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
         history = list(self._memory.history)
         if scores:
@@ -319,7 +322,7 @@ def drafted(shards: Sequence[Graph], configuration: Configuration, kept: bool = 
     `kept`: the run has a ledger on disk.
     Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
     """
-    if configuration.defence == "none":
+    if configuration.privacy.defence == "none":
         return None
     ledger, names = Ledger.in_memory(kept), NameFiles()
     trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
@@ -332,7 +335,7 @@ def released_shards(
     shards: Sequence[Graph], configuration: Configuration, ledger: Ledger | None, names: NameFiles
 ) -> tuple[Graph, ...]:
     """The shards with the names that clients release; as they are unless names follow a threshold."""
-    if ledger is None or configuration.names != "threshold":
+    if ledger is None or configuration.privacy.names != "threshold":
         return tuple(shards)
     return tuple(
         with_released_names(configuration, client, shard, ledger, names, number)
@@ -341,13 +344,13 @@ def released_shards(
 
 
 def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:
-    return (pool(shards),) if make_strategy(configuration.strategy).pooled else shards
+    return (pool(shards),) if make_strategy(configuration.federation.strategy).pooled else shards
 
 
 def _seed_of(configuration: Configuration) -> int:
-    if configuration.seed is None:
+    if configuration.experiment.seed is None:
         raise ConfigurationError("a federation needs a seed: set one, or let `fedkge.train` draw one")
-    return configuration.seed
+    return configuration.experiment.seed
 
 
 def _workers(cores: int, clients: int) -> int:
@@ -359,16 +362,16 @@ def _workers(cores: int, clients: int) -> int:
 
 
 def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> ServerPlan:
-    minimum = 1 if pooled else configuration.least_clients
+    minimum = 1 if pooled else configuration.federation.least_clients
     if minimum > clients:
         raise ConfigurationError(f"minimum-clients: expected at most the {clients} clients there are, got {minimum}")
     return ServerPlan(
         shape_of(configuration),
         _seed_of(configuration),
-        make_aggregation(configuration.aggregation),
-        configuration.fraction,
+        make_aggregation(configuration.federation.aggregation),
+        configuration.federation.fraction,
         minimum,
-        configuration.largest_row_norm,
+        configuration.federation.largest_row_norm,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from fedkge import __version__
 from fedkge.audit.metrics import LEVEL
-from fedkge.configuration import Configuration
+from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
 from fedkge.graph.datasets import DATASETS
 from fedkge.report.document import (
     FORMAT,
@@ -37,8 +37,6 @@ from fedkge.runs.run import RunDirectory, check_has_data
 
 MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
 LIBRARIES = ("numpy", "numba", "scipy", "dp-accounting")
-PATHS = ("data", "init", "public_graph", "public_validation")
-"""Options that may hold a path: only its last part is shown, for the rest may name people and places."""
 
 
 def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> Document:
@@ -95,26 +93,25 @@ def _with_paid(utility: Utility, paid: tuple[PaidFigure, ...], copy: Copy) -> Ut
 def _facts(run: Path, configuration: Configuration) -> RunFacts:
     return RunFacts(
         name=run.resolve().name,
-        data=_shown("data", configuration.data),
-        model=MODELS.get(configuration.model, configuration.model),
-        dimension=configuration.dimension,
-        clients=configuration.clients,
-        strategy=configuration.strategy,
-        defence=configuration.defence,
-        rounds=configuration.rounds,
-        victim=configuration.victim,
-        adversary=configuration.adversary,
+        data=_shown("data", configuration.data.source),
+        model=MODELS.get(configuration.model.name, configuration.model.name),
+        dimension=configuration.model.dimension,
+        clients=configuration.data.clients,
+        strategy=configuration.federation.strategy,
+        defence=configuration.privacy.defence,
+        rounds=configuration.training.rounds,
+        victim=configuration.experiment.victim,
+        adversary=configuration.experiment.adversary,
     )
 
 
 def _method(run: Path, configuration: Configuration, provenance: dict[str, Any], defended: bool, copy: Copy) -> Method:
-    options = configuration.model_dump()
-    changed = configuration.model_dump(exclude_defaults=True)
+    changed = configuration.changed_options()
     return Method(
-        seed=configuration.seed,
+        seed=configuration.experiment.seed,
         targets_seed=targets_seed(run) if copy == "for-owner" else None,
-        noise_seed=configuration.noise_seed,
-        seed_note=seed_note(configuration.noise_seed, defended),
+        noise_seed=configuration.privacy.noise_seed,
+        seed_note=seed_note(configuration.privacy.noise_seed, defended),
         versions=(
             ("fedkge that trained", str(provenance.get("fedkge", "unknown"))),
             ("fedkge that wrote this", __version__),
@@ -122,7 +119,7 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
             *((name, _version(name)) for name in LIBRARIES),
         ),
         configuration_hash=str(provenance.get("configuration", "")),
-        configuration=tuple((key.replace("_", "-"), _shown(key, options[key])) for key in changed),
+        configuration=tuple((kebab(key), _shown(key, value)) for key, value in changed.items()),
         files=fingerprints(run) if copy == "for-owner" else (),
         notice=_notice(configuration, provenance, copy),
     )
@@ -130,13 +127,13 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
 
 def _notice(configuration: Configuration, provenance: dict[str, Any], copy: Copy) -> str:
     """Whom to acknowledge. What was noticed while a private file was read, such as skipped triples, is the owner's."""
-    if copy == "shareable" and configuration.data not in DATASETS:
+    if copy == "shareable" and configuration.data.source not in DATASETS:
         return ""
     return str(provenance.get("notice", ""))
 
 
 def _shown(key: str, value: Any) -> str:
-    return Path(value).name if key in PATHS and isinstance(value, str) else str(value)
+    return Path(value).name if OPTIONS[key].has(Mark.IS_PATH) and isinstance(value, str) else str(value)
 
 
 def _version(name: str) -> str:

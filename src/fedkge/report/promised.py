@@ -45,7 +45,7 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
     if ledger is None:
         return _no_claim(configuration)
     clients = tuple(_client(ledger, name) for name in ledger.clients)
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
     proved = make_accountant(promise.accountant).sound
     limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
@@ -78,7 +78,7 @@ def _no_claim(configuration: Configuration) -> Claim:
         accountant="",
         unit="",
         neighbours="",
-        client=configuration.victim,
+        client=configuration.experiment.victim,
         clients=(),
         promised=None,
         epsilon=None,
@@ -127,17 +127,18 @@ def _meaning(client: str, limit: float) -> str:
 
 
 def _mechanism(configuration: Configuration) -> str:
-    if configuration.copy_share:
+    if configuration.privacy.copy_share:
         return (
-            f"{configuration.defence}: counts with geometric noise and randomised responses, once; nothing after that"
+            f"{configuration.privacy.defence}: counts with geometric noise and randomised responses, once; "
+            f"nothing after that"
         )
-    selection = configuration.selection
+    selection = configuration.privacy.selection
     chosen = {"dense": "all rows", "dense-published": "all entity rows, NONE on relations"}.get(
         selection, f"rows chosen by {selection}"
     )
-    clip = f"gradients of single triples clipped to {configuration.clip:g}"
-    counts = "counts with geometric noise, once; then " if configuration.count_share else ""
-    return f"{configuration.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
+    clip = f"gradients of single triples clipped to {configuration.privacy.clip:g}"
+    counts = "counts with geometric noise, once; then " if configuration.privacy.count_share else ""
+    return f"{configuration.privacy.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
 
 
 def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
@@ -171,7 +172,7 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
         "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
         "triple is worth, and how much of each graph the copies hold."
     )
-    if configuration.canaries and configuration.canary_source not in ("likely", "real"):
+    if configuration.experiment.canaries and configuration.experiment.canary_source not in ("likely", "real"):
         yield (
             "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
             "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
@@ -183,7 +184,7 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration:
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
     found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
-    if configuration.noise_seed is not None:
+    if configuration.privacy.noise_seed is not None:
         found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
     if not make_accountant(promise.accountant).sound:
         found.append(f"The accountant {promise.accountant} repeats formulas that are not sound: no promise holds.")
@@ -221,7 +222,7 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
         return ()
     from fedkge.accounting.accountants import make_accountant, merged  # noqa: PLC0415 (heavy)
 
-    name = configuration.victim if configuration.victim in ledger.clients else ledger.clients[0]
+    name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
     accountant = make_accountant(promise.accountant)
     before = [charge for once in ledger.once(name).values() for charge in once.charges]

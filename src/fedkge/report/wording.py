@@ -117,11 +117,11 @@ ORDINARY = (
 
 def limits(configuration: Configuration) -> tuple[str, ...]:
     """How far the page's numbers go."""
-    if configuration.canary_source == "real":
+    if configuration.experiment.canary_source == "real":
         return (ORDINARY, *LIMITS)
-    if not configuration.copy_share:
+    if not configuration.privacy.copy_share:
         return (STANDS_OUT, *LIMITS)
-    return LIMITS if configuration.canary_source == "likely" else (NOT_ASKED, *LIMITS)
+    return LIMITS if configuration.experiment.canary_source == "likely" else (NOT_ASKED, *LIMITS)
 
 
 def asked_about(asked: int, canaries: int) -> str:
@@ -139,15 +139,21 @@ def asked_about(asked: int, canaries: int) -> str:
 
 def released(configuration: Configuration) -> tuple[str, ...]:
     """What leaves a client."""
-    known = RELEASED.get(configuration.strategy, (f"What strategy {configuration.strategy} shares.",))
-    return (*known, "The final model, to whoever is given it.") if configuration.strategy != "isolated" else known
+    known = RELEASED.get(
+        configuration.federation.strategy, (f"What strategy {configuration.federation.strategy} shares.",)
+    )
+    return (
+        (*known, "The final model, to whoever is given it.")
+        if configuration.federation.strategy != "isolated"
+        else known
+    )
 
 
 def trusted(configuration: Configuration, promised: bool) -> str:
     """Whom a client must trust for the promise, or without one."""
-    if configuration.strategy == "pooled":
+    if configuration.federation.strategy == "pooled":
         return "Everybody who holds the pooled data."
-    if configuration.strategy == "isolated":
+    if configuration.federation.strategy == "isolated":
         return "Nobody: nothing leaves a client but its own model, if it gives that away."
     if promised:
         return (
@@ -160,7 +166,7 @@ def trusted(configuration: Configuration, promised: bool) -> str:
 def not_covered(configuration: Configuration, names: str) -> tuple[str, ...]:
     """What the promise says nothing about."""
     size = ("The number of a client's training triples, which this run treats as public.",)
-    return (NAMES[names], *(size if configuration.public_triples else ()), *NOT_COVERED)
+    return (NAMES[names], *(size if configuration.privacy.public_triples else ()), *NOT_COVERED)
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:

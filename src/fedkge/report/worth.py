@@ -70,8 +70,8 @@ def _beside(path: Path, configuration: Configuration) -> list[UtilityRow]:
     if record is None:
         return []
     keys = ("data", "clients", "split", "overlap", "seed")
-    changed = [key for key in keys if getattr(other, key) != getattr(configuration, key)]
-    if changed == ["seed"] and other.clients == 1:
+    changed = [key for key in keys if other.option(key) != configuration.option(key)]
+    if changed == ["seed"] and other.data.clients == 1:
         changed = []
     note = f"not comparable: other {' and '.join(changed)}" if changed else ""
     return [_row(f"{_label(other)} ({path.name})", "beside", record, _triples(record), note)]
@@ -80,13 +80,13 @@ def _beside(path: Path, configuration: Configuration) -> list[UtilityRow]:
 def _label(configuration: Configuration) -> str:
     """The run in a few words: strategy, and defence with its budget."""
     names = {"isolated": "no federation", "pooled": "all data in one place"}
-    way = names.get(configuration.strategy, configuration.strategy)
-    if configuration.strategy != "isolated" and configuration.defence == "none":
-        return f"{configuration.model}, {way}, no defence"
-    if configuration.defence == "none":
-        return f"{configuration.model}, {way}"
-    budget = "" if configuration.epsilon is None else f" at epsilon {configuration.epsilon:g}"
-    return f"{configuration.model}, {way}, {configuration.defence}{budget}"
+    way = names.get(configuration.federation.strategy, configuration.federation.strategy)
+    if configuration.federation.strategy != "isolated" and configuration.privacy.defence == "none":
+        return f"{configuration.model.name}, {way}, no defence"
+    if configuration.privacy.defence == "none":
+        return f"{configuration.model.name}, {way}"
+    budget = "" if configuration.privacy.epsilon is None else f" at epsilon {configuration.privacy.epsilon:g}"
+    return f"{configuration.model.name}, {way}, {configuration.privacy.defence}{budget}"
 
 
 def _sentence(run: UtilityRow, control: UtilityRow | None) -> str:

@@ -33,7 +33,7 @@ def _training(settings: Settings) -> list[str]:
     found: dict[tuple[int, int], list[str]] = {}
     for model in settings.part("table-attacks")["models"]:
         if one := _federation(settings, "none", model):
-            found.setdefault((one.rounds, one.local_epochs), []).append(model_name(model))
+            found.setdefault((one.training.rounds, one.training.local_epochs), []).append(model_name(model))
     lengths = [
         f"{_counted(rounds, 'round')} of {_counted(epochs, 'epoch')}"
         + (f" ({listed(models)})" if len(found) > 1 else "")
@@ -46,11 +46,13 @@ def _attack_choices(settings: Settings) -> tuple[str, ...]:
     attacks, one = undefended_attacks(settings), _federation(settings, "none")
     said = []
     if one:
-        drawn = "entities drawn at random" if one.split == "entity" else f"dealt by {one.split}"
+        drawn = "entities drawn at random" if one.data.split == "entity" else f"dealt by {one.data.split}"
         said += [
-            f"How many clients there are, and how they split a graph, is not printed: {one.clients} clients, {drawn}.",
+            f"How many clients there are, and how they split a graph, is not printed: {one.data.clients} clients, "
+            f"{drawn}.",
             *_training(settings),
-            f"The random targets, half of them trained on, are read as canaries ({one.canaries:,} here), both ends in "
+            f"The random targets, half of them trained on, are read as canaries ({one.experiment.canaries:,} here), "
+            f"both ends in "
             "the overlap of adversary and victim. Real triples against held-out real ones stand beside them.",
         ]
     often = (
@@ -85,7 +87,7 @@ def _utility_choices(settings: Settings, facts: Facts) -> tuple[str, ...]:
         "column pays for relations too, and for every look at a triple. The same number is not the same promise.",
     ]
     if flames := _federation(settings, "dp-flames"):
-        failure = f"{flames.test_failure:.0e}".replace("e-0", "e-")
+        failure = f"{flames.privacy.test_failure:.0e}".replace("e-0", "e-")
         said.append(f"The failure probability of the test is not printed: {failure}.")
     if _federation(settings, "dp-flames-untested"):
         said.append(
@@ -108,7 +110,10 @@ def _length(settings: Settings) -> list[str]:
     if not found:
         return []
     each = listed(
-        [f"{_counted(one.rounds, 'round')} of {_counted(one.local_epochs, 'epoch')} for {name}" for name, one in found]
+        [
+            f"{_counted(one.training.rounds, 'round')} of {_counted(one.training.local_epochs, 'epoch')} for {name}"
+            for name, one in found
+        ]
     )
     return [
         f"How long a defended federation trains is not printed: {each}. A budget that is not used up by then shows the "
@@ -175,8 +180,11 @@ def _unlike(settings: Settings) -> list[str]:
     found = [(name, one) for name in ("dpsgd", "dp-flames") if (one := _federation(settings, name))]
     if undefended and found:
         names = {"dpsgd": "the baseline", "dp-flames": "DP-FLames"}
-        each = listed([f"{one.rounds * one.local_epochs} under {names[name]}" for name, one in found])
-        differs.append(f"epochs ({undefended.rounds * undefended.local_epochs} without a defence, {each} as published)")
+        each = listed([f"{one.training.rounds * one.training.local_epochs} under {names[name]}" for name, one in found])
+        differs.append(
+            f"epochs ({undefended.training.rounds * undefended.training.local_epochs} without a defence, {each} as "
+            f"published)"
+        )
     if before.waiting_rounds != after.waiting_rounds:
         differs.append(
             f"how long CIA waits ({_counted(before.waiting_rounds, 'round')} without a defence, "

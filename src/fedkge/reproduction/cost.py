@@ -22,27 +22,31 @@ def estimated_seconds(work: Work) -> float:
     """Of training and attacking, on one core.
 
     >>> from fedkge.reproduction.plan import AttackOptions
-    >>> short, long = (Work(Configuration(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
+    >>> short, long = (Work(Configuration.of(rounds=rounds), (), (), AttackOptions()) for rounds in (1, 20))
     >>> estimated_seconds(short) < estimated_seconds(long)
     True
     """
     options = work.configuration
     size = min(1.0, work.entities / ENTITIES) if work.entities else 1.0
     one_round = _round(options, size)
-    training = options.rounds * one_round + (CALIBRATION if options.epsilon else 0.0)
-    looks = max(1, len(work.budgets)) if options.defence != "none" else options.rounds / work.attacks.every
+    training = options.training.rounds * one_round + (CALIBRATION if options.privacy.epsilon else 0.0)
+    looks = (
+        max(1, len(work.budgets)) if options.privacy.defence != "none" else options.training.rounds / work.attacks.every
+    )
     plays = looks * work.attacks.every / work.attacks.cia_every if work.attacks.active else 0
-    forks = max(1, options.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
+    forks = max(1, options.experiment.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
     return training + (looks * ATTACK * size if work.attacks.passive else 0) + plays * forks * one_round
 
 
 def _round(options: Configuration, size: float) -> float:
     """Seconds of one round of all clients."""
     triples = TRIPLES * size
-    steps = options.clients * options.steps_per_round(int(triples))
-    width = WIDTH.get(options.model, 1.0) * options.dimension / 128
-    noisy_steps = options.defence != "none" and not options.copy_share  # a copy is trained on as without a defence
-    inside = noisy_steps and options.private_negatives == "inside"
-    per_triple = (1 + 2 * options.negatives) * CORRUPTION if inside else TRIPLE
+    steps = options.data.clients * options.training.steps_per_round(int(triples))
+    width = WIDTH.get(options.model.name, 1.0) * options.model.dimension / 128
+    noisy_steps = (
+        options.privacy.defence != "none" and not options.privacy.copy_share
+    )  # a copy is trained on as without a defence
+    inside = noisy_steps and options.privacy.private_negatives == "inside"
+    per_triple = (1 + 2 * options.training.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
-    return steps * width * (min(options.batch_size, triples) * per_triple + noisy)
+    return steps * width * (min(options.training.batch_size, triples) * per_triple + noisy)

@@ -47,7 +47,7 @@ def crossings(defences: Sequence[Defence], budgets: Sequence[float]) -> dict[flo
     after = cache(partial(epsilon_after, defences, accountant=counting(options)))
     found: dict[float, int] = {}
     for budget in sorted(budgets):
-        low, high = max(found.values(), default=0), options.rounds
+        low, high = max(found.values(), default=0), options.training.rounds
         while low < high:  # epsilon rises with the rounds
             middle = (low + high + 1) // 2
             if after(middle) <= budget:
@@ -70,7 +70,7 @@ def spent_after(defences: Sequence[Defence], rounds: int) -> Mapping[str, float 
     """
     options = defences[0].options
     if accountant_of(options) != "published":
-        return {"sound": epsilon_after(defences, rounds, make_accountant(options.accountant))}
+        return {"sound": epsilon_after(defences, rounds, make_accountant(options.privacy.accountant))}
     strict = epsilon_after(defences, rounds, PublishedAccountant())
     loose = epsilon_after(defences, rounds, counting(options))
     return {"sound": None, "published": strict if isfinite(strict) else None, "published, all orders": loose}

@@ -59,7 +59,7 @@ def measure(work: Work, places: Places, tell: Tell) -> None:
     outcomes = attacked(run, work, tell)
     seconds = {"training": round(training, 1), "attacks": round(time.perf_counter() - began, 1)}
     for key in work.keys:
-        number = at.get(key.epsilon, int(run.metrics[-1]["round"]) if run.metrics else configuration.rounds)
+        number = at.get(key.epsilon, int(run.metrics[-1]["round"]) if run.metrics else configuration.training.rounds)
         seen = seen_at(number, run, watch)
         spent = spent_after(defences, number) if defences else _spent(run)
         cell = _cell(key, number, run, outcomes, seen, seconds, spent=spent, digest=work.digest, command=places.command)
@@ -86,8 +86,8 @@ def seen_at(number: int, run: Run, watch: Watch) -> Look:
 def shards_for(work: Work) -> Shards:
     """The clients' graphs: of the whole data set, or of its most frequent entities."""
     options = work.configuration
-    graph = _graph(options.data, work.entities)
-    return split(graph, options.clients, options.split, options.seed or 0, options.overlap)
+    graph = _graph(options.data.source, work.entities)
+    return split(graph, options.data.clients, options.data.split, options.experiment.seed or 0, options.data.overlap)
 
 
 @lru_cache(maxsize=2)
@@ -101,21 +101,21 @@ def _with_public_sizes(configuration: Configuration, shards: Shards) -> Configur
     """With the largest client's size as the public one: the graphs are public benchmarks, so no size is paid for, and
     the rounds at which budgets are crossed are known before the run.
     """
-    if configuration.defence == "none" or configuration.public_triples:
+    if configuration.privacy.defence == "none" or configuration.privacy.public_triples:
         return configuration
-    return configuration.model_copy(update={"public_triples": max(len(graph.train) for graph in shards.graphs)})
+    return configuration.updated(public_triples=max(len(graph.train) for graph in shards.graphs))
 
 
 def _recording(configuration: Configuration, crossed: Collection[int]) -> Configuration:
     """With the rounds kept where budgets are crossed, and the last one; as it is where there are no budgets."""
     if not crossed:
         return configuration
-    chosen = sorted({*crossed, configuration.rounds} - {0})
-    return configuration.model_copy(update={"record": ",".join(map(str, chosen))})
+    chosen = sorted({*crossed, configuration.training.rounds} - {0})
+    return configuration.updated(record=",".join(map(str, chosen)))
 
 
 def _trained(configuration: Configuration, shards: Shards, folder: Path, watch: Watch) -> Run:
-    configuration = configuration.model_copy(update={"threads": 1})  # processes share the cores
+    configuration = configuration.updated(threads=1)  # processes share the cores
     if RunDirectory(folder).exists():
         return resume(folder, data=shards, observer=watch, threads=1)
     return start(configuration, shards.graphs, folder, observer=watch)
@@ -128,7 +128,11 @@ def attacked(run: Run, work: Work, tell: Tell) -> list[Outcome]:
     passive = tuple(name for name in options.passive if name in fitting and name not in last)
     active = tuple(name for name in options.active if name in fitting)
     found: list[Outcome] = []
-    for names, every in ((passive, options.every), (last, run.configuration.rounds), (active, options.cia_every)):
+    for names, every in (
+        (passive, options.every),
+        (last, run.configuration.training.rounds),
+        (active, options.cia_every),
+    ):
         if names:
             plan = AttackPlan(
                 attacks=names,
@@ -166,15 +170,17 @@ def _cell(
     return Cell(
         key=key,
         round=number,
-        rounds=run.configuration.rounds,
+        rounds=run.configuration.training.rounds,
         version=__version__,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=seconds,
-        configuration=run.configuration.model_dump(exclude_defaults=True, exclude={"threads"}),
+        configuration=run.configuration.updated(threads=0).changed_options(),
         utility=seen.get("utility", {}),
         controls=seen.get("controls", {}),
         attacks=tuple(plain(shown, curves=key.defence == "none")),
-        exhausted=number < run.configuration.rounds or not key.epsilon or run.configuration.epsilon is not None,
+        exhausted=number < run.configuration.training.rounds
+        or not key.epsilon
+        or run.configuration.privacy.epsilon is not None,
         tests={name: sum(one[name] for one in tests.values()) for name in ("made", "passed")} if tests else {},
         **facts,
     )

@@ -45,7 +45,7 @@ class Watch(Observer):
 
     def recorded(self, run: Run, round_number: int) -> None:
         """Rank now, because the model of this round is not kept."""
-        if run.configuration.defence != "none":
+        if run.configuration.privacy.defence != "none":
             self._looks[str(round_number)] = look(run)
             self._keep()
 

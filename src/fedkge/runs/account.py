@@ -49,7 +49,7 @@ def open_account(run: Path) -> Ledger | None:
     directory = RunDirectory(run)
     states = list(_states(directory.checkpoints))  # before the ledger: a run that goes on writes its line first
     configuration, provenance = directory.read_configuration() if directory.exists() else (None, {})
-    defended = configuration is not None and configuration.defence != "none"
+    defended = configuration is not None and configuration.privacy.defence != "none"
     if not defended and (not directory.ledger.is_file() or directory.ledger.stat().st_size == 0):
         return None
     ledger = Ledger.read(directory.ledger, str(provenance.get("run", "")))

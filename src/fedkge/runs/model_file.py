@@ -26,9 +26,9 @@ def check_model(
     ...
     fedkge.base.errors.RunError: model.safetensors: expected whole numbers own/client-0 of shape (2,), got none; ...
     """
-    shape = ModelShape(configuration.dimension, configuration.margin, configuration.norm)
-    scorer = make_scorer(configuration.model, shape)
-    widths = scorer.entity_width(configuration.dimension), scorer.relation_width(configuration.dimension)
+    shape = ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
+    scorer = make_scorer(configuration.model.name, shape)
+    widths = scorer.entity_width(configuration.model.dimension), scorer.relation_width(configuration.model.dimension)
     if "entities" in tensors:
         _table(tensors, "entities", (names[0], widths[0]), path)
     for client, shard in zip(client_names(len(shards)), shards, strict=True):

@@ -28,7 +28,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.plain_files import read_text
-from fedkge.configuration import Configuration, read_table, restore
+from fedkge.configuration import Configuration, flat_options, read_table
 from fedkge.defences.counts import CountPrior
 from fedkge.defences.noisy_copy import CopyPrior
 from fedkge.defences.releases import prior_of
@@ -88,15 +88,15 @@ class Run:
     """What each client promised and spent; None without a defence."""
 
     def __repr__(self) -> str:
-        options, clients, epsilon = self.configuration, len(self.shards), self.configuration.epsilon
-        scorer = make_scorer(options.model, shape_of(options)).name
+        options, clients = self.configuration, len(self.shards)
+        rounds, defence = options.training.rounds, options.privacy.defence
         parts = [
-            f"{scorer}, {clients} client{'s' if clients > 1 else ''}, {options.strategy}, "
-            f"{options.rounds} round{'s' if options.rounds > 1 else ''}",
-            "no defence" if options.defence == "none" else f"defence {options.defence}, epsilon {epsilon}",
+            f"{scorer_of(options).name}, {clients} client{'s' if clients > 1 else ''}, {options.federation.strategy}, "
+            f"{rounds} round{'s' if rounds > 1 else ''}",
+            "no defence" if defence == "none" else f"defence {defence}, epsilon {options.privacy.epsilon}",
             "in memory" if self.directory is None else f"in {self.directory}",
         ]
-        return f"Run of {options.data}: {'; '.join(parts)}"
+        return f"Run of {options.data.source}: {'; '.join(parts)}"
 
     def epsilon(self) -> dict[str, float]:
         """What each client has spent, at its delta; infinite without a defence."""
@@ -118,13 +118,13 @@ class Run:
         table = self.tensors.get(f"entities/{client}")
         entities = self.tensors["entities"][own] if table is None else table
         tables = Tables(entities, self.tensors[f"relations/{client}"])
-        return Embedding(scorer_of(self.configuration), tables, self.configuration.margin, self.prior(client))
+        return Embedding(scorer_of(self.configuration), tables, self.configuration.model.margin, self.prior(client))
 
     def prior(self, client: str) -> CountPrior | CopyPrior | None:
         """What the client's noisy counts add to its scores; None where its defence does not count."""
         start = f"counts/{client}/"
         counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
-        return prior_of(counts, self.configuration.count_weight)
+        return prior_of(counts, self.configuration.privacy.count_weight)
 
     def evaluate(
         self,
@@ -144,7 +144,7 @@ class Run:
         `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
         somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
-        keep = self.configuration.keep_leaked if keep_leaked is None else keep_leaked
+        keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return Evaluations(
             {
                 name: evaluate(
@@ -166,16 +166,16 @@ class Run:
 
 def shape_of(configuration: Configuration) -> ModelShape:
     """The model's shape that a configuration asks for."""
-    return ModelShape(configuration.dimension, configuration.margin, configuration.norm)
+    return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
 
 
 def scorer_of(configuration: Configuration) -> Scorer:
     """The scorer that a configuration asks for.
 
-    >>> scorer_of(Configuration(model="complex")).name
+    >>> scorer_of(Configuration.of(model="complex")).name
     'ComplEx'
     """
-    return make_scorer(configuration.model, shape_of(configuration))
+    return make_scorer(configuration.model.name, shape_of(configuration))
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        identity = {"run": fresh_token()} if configuration.defence != "none" else {}
+        identity = {"run": fresh_token()} if configuration.privacy.defence != "none" else {}
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**identity, **provenance}})
         write_atomically(self.path / CONFIG, text.encode())
 
@@ -294,7 +294,10 @@ class RunDirectory:
         provenance = values.pop("provenance", {})
         if not isinstance(provenance, dict):
             raise ConfigurationError(f"{path}: expected a table [provenance], got {provenance!r:.60}")
-        return restore(values), provenance
+        try:
+            return Configuration.of(**flat_options(values)), provenance
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
         """One name per line; a backslash or a line break inside a name is escaped."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.base.errors import UnavailableError
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, kebab
 from fedkge.federation.observer import Observer, Outlook
 
 EXPERIMENT = "fedkge"
@@ -28,7 +28,7 @@ class MlflowTracker(Observer):
         """Open the MLflow run; a resumed run goes on under its name as a new one."""
         self._mlflow.set_experiment(EXPERIMENT)
         self._mlflow.start_run(run_name=self._run.name)
-        self._mlflow.log_params(self._configuration.model_dump(by_alias=True))
+        self._mlflow.log_params({kebab(name): value for name, value in self._configuration.as_options().items()})
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """Log the round's numbers."""

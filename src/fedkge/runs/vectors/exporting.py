@@ -61,7 +61,7 @@ def export_vectors(run: Run, path: Path, format: str = "safetensors", client: st
     named = _of_client(run, client or run.clients[0]) if client or len(run.clients) == 1 else _agreed(run)
     if not named:
         raise ConfigurationError(
-            f"the clients of this run share no vectors (strategy {run.configuration.strategy}): "
+            f"the clients of this run share no vectors (strategy {run.configuration.federation.strategy}): "
             f"choose one with --client: {', '.join(run.clients)}"
         )
     embedding = run.embedding(client or "")
@@ -86,7 +86,7 @@ def _of_client(run: Run, client: str) -> Named:
 
 def _agreed(run: Run) -> Named:
     """The tables that the strategy keeps equal on all clients."""
-    strategy = make_strategy(run.configuration.strategy)
+    strategy = make_strategy(run.configuration.federation.strategy)
     named: Named = {}
     if "entities" in run.tensors:
         named["entities"] = (list(run.entities), run.tensors["entities"])

@@ -30,18 +30,20 @@ SINGULAR: dict[Shared, str] = {"entities": "entity", "relations": "relation"}
 
 def start_vectors(configuration: Configuration, graphs: Sequence[Graph]) -> Vectors | None:
     """The vectors that a run begins from, None where it draws them; checked for names and widths."""
-    if not configuration.init:
+    if not configuration.training.init:
         return None
-    vectors = read_vectors(Path(configuration.init))
+    vectors = read_vectors(Path(configuration.training.init))
     if not any(used for used, _ in matches(vectors, graphs).values()):
-        raise DataError(f"{configuration.init}: none of its names occurs in the data: are these of another graph?")
-    scorer, dimension = make_scorer(configuration.model, shape_of(configuration)), configuration.dimension
+        raise DataError(
+            f"{configuration.training.init}: none of its names occurs in the data: are these of another graph?"
+        )
+    scorer, dimension = make_scorer(configuration.model.name, shape_of(configuration)), configuration.model.dimension
     widths = {"entities": scorer.entity_width(dimension), "relations": scorer.relation_width(dimension)}
     for kind, rows in vectors.items():
         width = next((len(row) for row in rows.values()), widths[kind])
         if width != widths[kind]:
             raise DataError(
-                f"{configuration.init}: expected {kind} of {widths[kind]} numbers "
+                f"{configuration.training.init}: expected {kind} of {widths[kind]} numbers "
                 f"({scorer.name}, dimension {dimension}), got {width}; use the same model and dimension"
             )
     return vectors
