@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fedkge.api.accounts import account
     from fedkge.api.attacks import attack
     from fedkge.api.auditing import audit
     from fedkge.api.comparing import compare
@@ -40,6 +41,7 @@ _HOMES = {
     "Run": "fedkge.api.run",
     "Shards": "fedkge.graph.split",
     "TrainOptions": "fedkge.api.options",
+    "account": "fedkge.api.accounts",
     "attack": "fedkge.api.attacks",
     "audit": "fedkge.api.auditing",
     "compare": "fedkge.api.comparing",
@@ -64,6 +66,7 @@ __all__ = [
     "Shards",
     "TrainOptions",
     "__version__",
+    "account",
     "attack",
     "audit",
     "compare",

@@ -39,7 +39,7 @@ def defended(shards: fk.Shards, tmp_path_factory: pytest.TempPathFactory) -> fk.
 
 
 def test_every_verb_is_there_and_nothing_else() -> None:
-    assert set(fk.__all__) > {*VERBS, "tune"}
+    assert set(fk.__all__) > {*VERBS, "account", "tune"}
     assert dir(fk) == sorted(fk.__all__)
     for name in fk.__all__:
         assert getattr(fk, name) is not None
@@ -75,7 +75,7 @@ def test_attack_has_every_option_of_its_plan() -> None:
 
 def test_a_run_has_the_verbs_as_methods(run: fk.Run) -> None:
     assert isinstance(run, runs.Run)
-    for name in ("attack", "audit", "compare", "evaluate", "export", "predict", "remaining", "report"):
+    for name in ("account", "attack", "audit", "compare", "evaluate", "export", "predict", "remaining", "report"):
         assert callable(getattr(run, name))
 
 
@@ -87,6 +87,7 @@ def test_results_are_tables(run: fk.Run, defended: fk.Run) -> None:
         run.export(overwrite=True),
         run.report(),
         defended.remaining(),
+        defended.account(),
         run.predict(run.relations[0], head=run.shards[0].entities[0], client="client-0"),
     ]
     for result in results:

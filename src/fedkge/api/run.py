@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Self
 
-from fedkge.api import attacks, audits, budgets, comparing, exports, predictions, reports
+from fedkge.api import accounts, attacks, audits, budgets, comparing, exports, predictions, reports
 from fedkge.runs import run as runs
 
 
@@ -20,6 +20,7 @@ class Run(runs.Run):
 
     __slots__ = ()
 
+    account = accounts.account
     attack = attacks.attack
     audit = audits.audit_run
     compare = comparing.compare
