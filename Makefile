@@ -85,7 +85,7 @@ lock: ## Write requirements/*.txt again with the newest versions that fit (UPGRA
 
 clean: ## Remove the environments and everything that was built
 	rm -rf .venv .venv-bench .venv-lock .venv-lowest .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find $(wildcard src tests benchmarks fuzz) -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(wildcard src paper tests benchmarks fuzz) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.demo: pyproject.toml requirements/demo.txt
 	$(call environment,.venv)

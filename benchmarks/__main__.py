@@ -10,8 +10,6 @@ BENCHMARKS = {
     "scale": "two million entities and ten million triples within three times the tables' memory",
     "parallel": "a federation of three clients on two cores against one",
     "utility": "`central`, `federated`: how well the four models rank; `frontier`, `tune`: what a budget buys (hours)",
-    "defence": "every defence at every budget: utility beside the controls, and all attacks (hours; resumable)",
-    "attacks": "all attacks on undefended federations, beside the paper's Table 1 (about an hour)",
     "attack_speed": "how long all attacks take on a 20-round transcript of FB15k-237, and SI's memory",
     "private_step": "a private step against the same step without privacy, and against Opacus",
     "pass_rate": "how often the paper's test passes on FB15k-237 at its parameters (minutes)",

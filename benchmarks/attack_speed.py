@@ -14,16 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.attacks import settings
 from benchmarks.report import call_module, load_average, peak_memory, save, show
 from fedkge.api.training import open_run, resume, start
 from fedkge.attacks.si_published import SIPublished
 from fedkge.base.machine import available_cores
 from fedkge.cli.attack import attack_progress
 from fedkge.configuration import parse
-from fedkge.experiments.experiment import ACTIVE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.experiments.attacking.active import CIA_ATTACKS
+from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.models import ModelShape, make_scorer
 from fedkge.runs.run import Run, RunDirectory
+from paper.cells import Key
+from paper.grid import digest_of
+from paper.settings import Settings, default_folder
 
 REQUIRED_SECONDS = 300.0
 REQUIRED_BYTES = 2e9
@@ -32,9 +35,10 @@ ENTITIES, DIMENSION, RELATIONS = 7_000, 128, 237
 
 def federation(runs: Path) -> Run:
     """The attacked federation, trained if it is not there."""
-    options = {**settings()["common"], "record": "every:5", "data": "fb15k-237", "model": "transe"}
+    undefended = Key("fb15k-237", "transe", "published", "none", 0.0, 11)
+    options = {**Settings(default_folder()).options(undefended), "record": "every:5"}
     configuration = parse(options)
-    out = runs / f"attack-speed-{configuration.digest}"
+    out = runs / f"attack-speed-{digest_of(options)}"
     if (out / "model.safetensors").exists():
         return open_run(out)
     return resume(out) if RunDirectory(out).exists() else start(configuration, None, out)
@@ -45,8 +49,8 @@ def time_attacks(run: Run, cores: int) -> dict[str, float]:
     names = fitting_attacks(run)
     seconds: dict[str, float] = {}
     for kind, chosen in (
-        ("passive", tuple(name for name in names if name not in ACTIVE)),
-        ("cia", tuple(name for name in names if name in ACTIVE)),
+        ("passive", tuple(name for name in names if name not in CIA_ATTACKS)),
+        ("cia", tuple(name for name in names if name in CIA_ATTACKS)),
     ):
         wall, work = time.perf_counter(), time.process_time()
         with attack_progress() as progress:

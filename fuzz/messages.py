@@ -16,11 +16,11 @@ from fedkge.base.errors import FedkgeError
 from fedkge.configuration import parse
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.joint_alignment_rounds import carry
 from fedkge.deploy.keys import Key, create_key
 from fedkge.deploy.member import Member
 from fedkge.deploy.nvflare_engine import Heard, NVFlareEngine
 from fedkge.deploy.policy import proposal
-from fedkge.deploy.ring import carry
 from fedkge.deploy.signatures import SEAL_BYTES, Address, Refusal, Signer, Verifier, public_key
 from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.wire import decode, encode
@@ -216,7 +216,7 @@ TARGETS = {
             "fedkge.federation.aggregation",
             "fedkge.federation.union",
             "fedkge.deploy.greetings",
-            "fedkge.deploy.ring",
+            "fedkge.deploy.joint_alignment_rounds",
             "fedkge.deploy.alignment",
         ),
         message=True,

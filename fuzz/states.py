@@ -63,7 +63,7 @@ def _ledger_seed(folder: Path) -> list[bytes]:
     """The records of a real ledger, without what seals them."""
     ledger = Ledger.open(folder / "seed.jsonl")
     charges = (Charge(SampledGaussian(rate=0.01, multiplier=2.0), steps=5),)
-    ledger.promise(Promise("client-0", 1e-5, 8.0, "rdp", largest_round=charges, facts={"batch": 64}))
+    ledger.promise(Promise("client-0", 1e-5, 8.0, "rdp", largest_round=charges))
     ledger.charge("client-0", 1, charges)
     ledger.release("client-0", 1)
     content = (folder / "seed.jsonl").read_bytes()

@@ -260,4 +260,4 @@ def told(client: Client) -> set[int]:
     assert isinstance(reply, Upload)
     ledger = client._plan.ledger
     assert ledger is not None
-    return {greeting.triples, reply.triples, ledger.promises["client-0"].facts["triples"]}
+    return {greeting.triples, reply.triples, ledger.promises["client-0"].plan.triples}

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from fedkge.attacks import ATTACKS
-from fedkge.experiments.experiment import ACTIVE, SHADOW, AttackPlan, Outcome, fitting_attacks, run_attacks
+from fedkge.experiments.attacking.active import CIA_ATTACKS
+from fedkge.experiments.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.experiments.recorded_audit import run_audit
-from fedkge.experiments.shadow_attack import SHADOWS
+from fedkge.experiments.shadow_attack import SHADOW, SHADOWS
 from fedkge.experiments.targets import Design
 from fedkge.runs.run import Run
 
@@ -37,8 +38,8 @@ def attacked(run: Run) -> dict[str, Any]:
             sound = (*(name for name in able if not name.endswith("-published")), SHADOW)
             return {"outcomes": _outcomes(run, sound, ("R",)), "shadows": SHADOWS.count, "audit": kept}
         return {"outcomes": _outcomes(run, able, ("C",)), "audit": kept}
-    passive = tuple(name for name in fitting if name not in ACTIVE)
-    return {"outcomes": [*_outcomes(run, passive, ("B", "C")), *_outcomes(run, ACTIVE, ("C",))]}
+    passive = tuple(name for name in fitting if name not in CIA_ATTACKS)
+    return {"outcomes": [*_outcomes(run, passive, ("B", "C")), *_outcomes(run, CIA_ATTACKS, ("C",))]}
 
 
 def _outcomes(run: Run, names: tuple[str, ...], designs: tuple[Design, ...]) -> list[dict[str, Any]]:

@@ -15,8 +15,10 @@ import argparse
 import itertools
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,11 @@ from benchmarks.utility.attacked import LIKELY, REAL, SHARED, attacked
 from benchmarks.utility.counting import controls, mrrs
 from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
-from benchmarks.utility.store import Store
 from fedkge import __version__
 from fedkge.api.training import start
 from fedkge.models import MODELS
+from paper.grid import Lines, Store, Task, Tell, digest_of, watch_grid
+from paper.watching import Rounds
 
 RESULTS = Path(__file__).parent.parent / "results" / "utility"
 DATA = ("fb15k-237", "nell-995", "codex-m", "ddb14", "demo")
@@ -36,15 +39,16 @@ BUDGETS = (1.0, 2.0, 4.0, 8.0, 16.0)
 SEEDS = (11, 12, 13)
 
 
-def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, Any]:
-    """Train, rank, attack if asked."""
-    configuration = cell.configuration(threads, validate)
-    began, out = time.perf_counter(), runs / f"utility-{configuration.digest}"
+def measure(cell: Cell, store: Store, runs: Path, validate: bool, tell: Tell) -> None:
+    """Train, rank, attack if asked, and keep what came out."""
+    tell("loading", 0.0)
+    configuration, digest = cell.configuration(validate), digest_of(cell.settings(validate))
+    began, out = time.perf_counter(), runs / f"utility-{digest}"
     shutil.rmtree(out, ignore_errors=True)  # of an interrupted cell
-    run = start(configuration, None, out if cell.canaries else None)
+    run = start(configuration, None, out if cell.canaries else None, observer=Rounds(tell))
+    tell("ranking and attacks" if cell.canaries else "ranking", 1.0)
     record = {
-        "cell": cell.name,
-        "digest": configuration.digest,
+        "digest": digest,
         "data": cell.data,
         "model": cell.model,
         "row": cell.row,
@@ -59,8 +63,8 @@ def measure(cell: Cell, threads: int, runs: Path, validate: bool) -> dict[str, A
         **({"canaries": cell.canaries, **attacked(run)} if cell.canaries else {}),
         "seconds": round(time.perf_counter() - began, 1),
     }
+    store.add(cell.name, record)
     shutil.rmtree(out, ignore_errors=True)
-    return record
 
 
 def cells(options: argparse.Namespace, kind: str) -> Iterator[Cell]:
@@ -95,17 +99,17 @@ def _value(text: str) -> Any:
 def main(kind: str, arguments: list[str]) -> int:
     """Measure the cells that are asked for and not there yet, then write the page."""
     options = _parser(kind).parse_args(arguments)
-    store = Store(RESULTS / "tuning" if kind == "tune" else RESULTS)
-    for cell in () if options.show else cells(options, kind):
-        if store.has(cell.data, cell.name, cell.configuration(options.threads, kind == "tune").digest):
-            continue
-        print(time.strftime("%H:%M:%S"), cell.name, end=" ", flush=True)
-        record = measure(cell, options.threads, options.runs, kind == "tune")
-        store.add(cell.data, record)
-        print(f"{record.get('validation', record['test'])['both']:.4f}  {record['seconds']:.0f} s", flush=True)
+    folder, validate = (RESULTS / "tuning", True) if kind == "tune" else (RESULTS, False)
+    store, there = Lines(folder), Lines(folder).digests()
+    wanted = [] if options.show else list(cells(options, kind))
+    left = [cell for cell in wanted if there.get(cell.name) != digest_of(cell.settings(validate))]
+    tasks = [Task(cell.name, partial(measure, cell, store, options.runs, validate)) for cell in left]
+    grid = watch_grid(tasks, options.workers)
     write_page(store, kind)
-    print((store.folder / "README.md").read_text())
-    return 0
+    print((folder / "README.md").read_text())
+    for name, reason in grid.failed.items():
+        print(f"{name} failed: {reason}", file=sys.stderr)
+    return 1 if grid.failed else 0
 
 
 def _parser(kind: str) -> argparse.ArgumentParser:
@@ -121,7 +125,7 @@ def _parser(kind: str) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE]", help="options of the row")
     parser.add_argument("--attacks", choices=(SHARED, LIKELY, REAL), default="", help="attack it, with such canaries")
-    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=0, help="cells at a time; 0: one per core")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where attacked runs are kept meanwhile")
     parser.add_argument("--show", action="store_true", help="only write and print the page of what is there")
     return parser

@@ -1,15 +1,16 @@
 """How well do the models rank? Central training, and federated against isolated and pooled, on FB15k-237.
 
-Every run goes through `fedkge.api.training` into a run directory, so an interrupted benchmark goes on where it stopped;
-one JSON file per run is kept in `benchmarks/results/`.
+Every run has a run directory, so an interrupted benchmark goes on where it stopped; one JSON file per run is kept in
+`benchmarks/results/`, and a run that is there is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from rich.table import Table
 from fedkge import __version__
 from fedkge.api.training import resume, start
 from fedkge.configuration import parse
-from fedkge.federation.observer import Observer
 from fedkge.models import MODELS
 from fedkge.runs.run import RunDirectory
+from paper.grid import Files, Task, Tell, digest_of, watch_grid
+from paper.watching import Rounds
 
 HERE = Path(__file__).parent.parent
 STRATEGIES = {"central": ("fede",), "federated": ("fede", "isolated", "pooled")}
@@ -29,25 +31,31 @@ CONTROLS = ("popularity", "popularity, epsilon 1")
 SHOWN = ("tail.realistic.mrr", "head.realistic.mrr", "both.realistic.mrr", "both.realistic.hits_at_10")
 
 
-class Log(Observer):
-    """One line per evaluation."""
-
-    def evaluated(self, record: Any) -> None:
-        print(
-            f"  round {record['round']:3d} {record['split']}: both MRR {record['both.realistic.mrr']:.4f}", flush=True
-        )
-
-    end = evaluated
+def settings_of(kind: str) -> dict[str, Any]:
+    """What is written about one comparison."""
+    return tomllib.loads((HERE / "configurations" / f"{kind}.toml").read_text())
 
 
-def run_one(kind: str, model: str, strategy: str, runs: Path) -> dict[str, Any]:
-    """Train (or finish, or just read) one cell and write its JSON."""
-    settings = tomllib.loads((HERE / "configurations" / f"{kind}.toml").read_text())
-    configuration = parse({**settings["common"], **settings[model], "model": model, "strategy": strategy})
-    out = runs / f"{kind}-{model}-{strategy}-{configuration.digest}"
-    directory = RunDirectory(out)
-    began = time.perf_counter()
-    run = resume(out, observer=Log()) if directory.exists() else start(configuration, None, out, observer=Log())
+def options_of(kind: str, model: str, strategy: str) -> dict[str, Any]:
+    """The options of one cell."""
+    settings = settings_of(kind)
+    return {**settings["common"], **settings[model], "model": model, "strategy": strategy}
+
+
+def store_of(kind: str) -> Files:
+    """The cells of one comparison."""
+    return Files(HERE / "results", f"{kind}-*")
+
+
+def measure(kind: str, model: str, strategy: str, runs: Path, tell: Tell) -> None:
+    """Train (or finish, or just read) one cell and keep it."""
+    options = options_of(kind, model, strategy)
+    out = runs / f"{kind}-{model}-{strategy}-{digest_of(options)}"
+    began, observer = time.perf_counter(), Rounds(tell)
+    if RunDirectory(out).exists():
+        run = resume(out, observer=observer, threads=1)
+    else:
+        run = start(parse({**options, "threads": 1}), None, out, observer=observer)
     final = run.metrics[-1]
     total = sum(client["triples"] for client in final["clients"].values())
     controls = {
@@ -58,14 +66,15 @@ def run_one(kind: str, model: str, strategy: str, runs: Path) -> dict[str, Any]:
         for control in CONTROLS
     }
     result = {
+        "digest": digest_of(options),
         "kind": kind,
         "model": model,
         "strategy": strategy,
         "command": f"python -m benchmarks utility {kind} --model {model} --strategy {strategy}",
         "version": __version__,
         "seconds_of_this_call": round(time.perf_counter() - began, 1),
-        "configuration": configuration.as_options(),
-        "required_both_mrr": settings.get("required", {}).get(model),
+        "configuration": run.configuration.updated(threads=0).as_options(),
+        "required_both_mrr": settings_of(kind).get("required", {}).get(model),
         "test": {key: value for key, value in final.items() if key != "clients"},
         "clients": {
             name: {key: value for key, value in client.items() if key != "controls"}
@@ -74,9 +83,7 @@ def run_one(kind: str, model: str, strategy: str, runs: Path) -> dict[str, Any]:
         "controls": controls,
         "validation": [{"round": r["round"], **{k: r[k] for k in SHOWN}} for r in run.metrics[:-1]],
     }
-    (HERE / "results").mkdir(exist_ok=True)
-    (HERE / "results" / f"{kind}-{model}-{strategy}.json").write_text(json.dumps(result, indent=1) + "\n")
-    return result
+    store_of(kind).add(f"{kind}-{model}-{strategy}", result)
 
 
 def show(kind: str) -> bool:
@@ -85,8 +92,7 @@ def show(kind: str) -> bool:
     for column in ("model", "strategy", "tail", "head", "both", "both Hits@10", "required"):
         table.add_column(column, justify="left" if column in ("model", "strategy") else "right")
     met = True
-    for path in sorted((HERE / "results").glob(f"{kind}-*.json")):
-        result = json.loads(path.read_text())
+    for result in store_of(kind).cells():
         required = result["required_both_mrr"]
         met &= required is None or result["test"]["both.realistic.mrr"] >= required
         rows = {result["strategy"]: result["test"], **result["controls"]}
@@ -104,11 +110,16 @@ def main(kind: str, arguments: list[str]) -> int:
     parser.add_argument("--model", choices=sorted(MODELS), action="append")
     parser.add_argument("--strategy", action="append")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories are kept")
+    parser.add_argument("--workers", type=int, default=0, help="cells at a time; 0: one per core")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     options = parser.parse_args(arguments)
-    if not options.show:
-        for model in options.model or MODELS:
-            for strategy in options.strategy or STRATEGIES[kind]:
-                print(f"{kind} {model} {strategy}", flush=True)
-                run_one(kind, model, strategy, options.runs)
-    return 0 if show(kind) else 1
+    tasks = []
+    for model in () if options.show else options.model or MODELS:
+        for strategy in options.strategy or STRATEGIES[kind]:
+            name = f"{kind}-{model}-{strategy}"
+            if not store_of(kind).has(name, digest_of(options_of(kind, model, strategy))):
+                tasks.append(Task(name, partial(measure, kind, model, strategy, options.runs)))
+    grid = watch_grid(tasks, options.workers)
+    for name, reason in grid.failed.items():
+        print(f"{name} failed: {reason}", file=sys.stderr)
+    return 0 if show(kind) and not grid.failed else 1

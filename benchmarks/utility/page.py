@@ -8,9 +8,9 @@ from benchmarks.utility.attacked import REAL
 from benchmarks.utility.figure import draw_frontier
 from benchmarks.utility.rows import ROWS, is_private
 from benchmarks.utility.shadowed import shadow_table
-from benchmarks.utility.store import Store
 from benchmarks.utility.summary import Key, Record, counted, gain, kept, mean_of, plain
 from fedkge.models import MODELS
+from paper.grid import Lines
 
 HEAD = """# What a budget buys
 Written by `python -m benchmarks utility frontier`. Three clients by entity; filtered MRR of both sides on all test
@@ -31,9 +31,9 @@ triples.
 """
 
 
-def write_page(store: Store, kind: str) -> None:
+def write_page(store: Lines, kind: str) -> None:
     """README.md, and the picture where there is a frontier, beside the cells."""
-    records = store.records()
+    records = list(store.cells())
     store.folder.mkdir(parents=True, exist_ok=True)
     if kind == "tune":
         text = "\n".join([TUNING_HEAD, *_tuned(records)])

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.utility.attacked import canary_options
 from fedkge.configuration import Configuration, parse
 from fedkge.configuration.presets import with_defence
-from fedkge.reproduction.names import BILINEAR
+from paper.names import BILINEAR
 
 CLIENTS, ROUNDS = 3, 25
 ALIKE = ("dimension", "batch-size", "local-epochs", "negatives", "learning-rate", "regularisation", "margin", "norm")
@@ -63,8 +63,8 @@ class Cell:
         attacked = f" attacked:{self.canaries}" if self.canaries else ""
         return f"{self.data} {self.model} {self.row}{budget} seed {self.seed}{changed}{attacked}"
 
-    def configuration(self, threads: int = 0, validate: bool = False) -> Configuration:
-        """All of its settings. Noise is repeatable: all of these graphs are public."""
+    def settings(self, validate: bool = False) -> dict[str, Any]:
+        """All of its settings, as options. Noise is repeatable: all of these graphs are public."""
         chosen = dict(ROWS[self.row])
         if chosen["defence"] == "none":
             like = with_defence({"model": self.model, "epsilon": 1.0})
@@ -75,8 +75,12 @@ class Cell:
         played = canary_options(self.canaries, self.data) if self.canaries else {}
         common = {"data": self.data, "model": self.model, "clients": CLIENTS, "rounds": ROUNDS, "evaluate-every": 0}
         values = {**common, **chosen, **budget, **played, **self.options}
-        options = parse({**values, "seed": self.seed, "threads": threads})
-        return options.updated(evaluate_every=options.training.rounds) if validate else options
+        validated = {"evaluate-every": values["rounds"]} if validate else {}
+        return {**values, **validated, "seed": self.seed}
+
+    def configuration(self, validate: bool = False) -> Configuration:
+        """The same, on one thread: processes share the cores."""
+        return parse({**self.settings(validate), "threads": 1})
 
 
 def is_private(row: str) -> bool:

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 from fedkge.accounting import Ledger, Promise, make_accountant
 from fedkge.accounting.curves import epsilon_over_rounds, milestones
-from fedkge.accounting.ledger import FILTERED
 from fedkge.accounting.plans import CostPlan
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.statements import Spending, epsilon_by_owners
@@ -26,6 +26,7 @@ from fedkge.mechanisms.events import (
     SampledPair,
     SampledTest,
 )
+from tests.accounting.complete import FACTS, FILTERED
 from tests.machines import another_machine
 
 RUNNER = CliRunner()
@@ -115,7 +116,7 @@ def ledger_at(folder, rounds, client_names=("a", "b"), **changes):
     charges = (Charge(STEP, 10),)
     for client in client_names:
         promise = {"delta": 1e-5, "epsilon": 2.0, "accountant": "rdp", "largest_round": charges, **changes}
-        promise["facts"] = {"data": f"digest of {client}", **changes.get("facts", {})}
+        promise["facts"] = structs.replace(changes.get("facts", FACTS), data=f"digest of {client}")
         ledger.promise(Promise(client, **promise))
         for number in range(1, rounds + 1):
             ledger.charge(client, number, charges)
@@ -170,7 +171,7 @@ def test_of_different_deltas_the_smallest_counts(tmp_path):
 
 
 def test_filtered_runs_add_up_whole(tmp_path):
-    runs = [ledger_at(tmp_path / name, 1, facts={FILTERED: True}) for name in ("one", "two")]
+    runs = [ledger_at(tmp_path / name, 1, facts=FILTERED) for name in ("one", "two")]
     found = record(*runs, "--delta", 2e-5)
     assert found["together"] == {"a": 4.0, "b": 4.0}
     assert record(*runs, "--delta", 1e-5)["together"]["a"] is None

@@ -49,11 +49,11 @@ def test_noise_is_calibrated_to_the_delta_that_is_promised():
     for public in (10_000, 1_000_000):
         ledger = promise_of(**steps, public_triples=public, delta=None)
         made = ledger.promises["client-0"]
-        noises.append(made.facts["noise"])
+        noises.append(made.plan.noise)
         fixed = promise_of(**steps, public_triples=public, delta=made.delta).promises["client-0"]
-        assert fixed.facts["noise"] == made.facts["noise"]
+        assert fixed.plan.noise == made.plan.noise
         looser = promise_of(**steps, public_triples=public, delta=9 * made.delta).promises["client-0"]
-        assert looser.facts["noise"] < made.facts["noise"]
+        assert looser.plan.noise < made.plan.noise
 
 
 @pytest.mark.parametrize("delta", [0.5, 1e-5 * 1.01, 1e-5])

@@ -6,12 +6,14 @@ import math
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.accounting.promises import Promise
 from fedkge.mechanisms.events import Charge, PublishedGaussian, SampledGaussian
+from tests.accounting.complete import FACTS, STEPS
 
 STEP = PublishedGaussian(rate=64 / 60_000, multiplier=1.0)
 
@@ -29,7 +31,7 @@ def test_the_papers_formula_is_that_of_a_sampled_gaussian() -> None:
 
 def test_a_private_run_over_one_that_was_not_has_no_bound_together(tmp_path: Path) -> None:
     earlier = Ledger.open(tmp_path / "ledger-001.jsonl")
-    facts = {"selection": "dense-published"}
+    facts = replace(FACTS, mechanism=replace(STEPS, selection="dense-published"))
     earlier.promise(
         Promise("client-0", delta=1e-5, accountant="published", largest_round=(Charge(STEP, 5),), facts=facts)
     )

@@ -8,11 +8,13 @@ import threading
 import pytest
 
 from fedkge.accounting.accountants import make_accountant, merged
-from fedkge.accounting.ledger import FILTERED, Entry, Ledger
+from fedkge.accounting.facts import Facts
+from fedkge.accounting.ledger import Entry, Ledger
 from fedkge.accounting.ledger_lines import sealed
 from fedkge.accounting.promises import Promise
 from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
+from tests.accounting.complete import FACTS, FILTERED
 from tests.machines import another_machine
 
 STEP = SampledGaussian(rate=0.05, multiplier=1)
@@ -105,17 +107,17 @@ def test_a_promise_is_kept(ledger):
     ledger.promise(promise())
     with pytest.raises(PrivacyError, match="a promise holds for the whole run"):
         ledger.promise(promise(epsilon=9))
-    ledger.promise(promise("client-1", facts={"batch": 64, "rows": ("a", 1)}))
-    ledger.promise(promise("client-1", facts={"batch": 64, "rows": ["a", 1]}))
+    ledger.promise(promise("client-1", facts=FACTS))
+    ledger.promise(promise("client-1", facts=Facts.of_record(FACTS.record())))
     assert ledger.clients == ("client-0", "client-1")
-    assert ledger.promises["client-1"].facts["batch"] == 64
+    assert ledger.promises["client-1"].facts.mechanism.batch == 64
 
 
 def test_what_was_written_is_read_back(tmp_path):
     path = tmp_path / "new" / "ledger.jsonl"
     written = Ledger.open(path)
     for client in ("a", "b"):
-        written.promise(promise(client, facts={"data": "é"}))
+        written.promise(promise(client, facts=Facts(data="é")))
         written.charge(client, 1, ROUND)
     written.release("a", 1)
     for read in (Ledger.open(path), Ledger.read(path)):
@@ -130,7 +132,7 @@ def test_what_was_written_is_read_back(tmp_path):
 
 
 def test_a_filtered_run_has_spent_its_budget(ledger):
-    ledger.promise(promise("client-1", facts={FILTERED: True}))
+    ledger.promise(promise("client-1", facts=FILTERED))
     assert ledger.spent("client-1") == 0
     ledger.charge("client-1", 1, [Charge(STEP, 1)])
     assert ledger.spent("client-1") == 8

@@ -7,17 +7,19 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from typer.testing import CliRunner
 
 from fedkge.accounting import Ledger, Promise, make_accountant
-from fedkge.accounting.ledger import FILTERED
+from fedkge.accounting.facts import SeededNoise
 from fedkge.accounting.statements import Spending, spending_over_runs
 from fedkge.cli.app import app
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.experiments.claim import claim_of
 from fedkge.mechanisms.events import Charge, SampledGaussian
 from fedkge.mechanisms.names import name_event
+from tests.accounting.complete import FACTS, FILTERED, PLAN, STEPS
 
 RDP = make_accountant("rdp")
 STEP = SampledGaussian(0.01, 1)
@@ -27,14 +29,13 @@ def cost(*steps, event=STEP):
     return RDP.epsilon([Charge(event, sum(steps))], 1e-5)
 
 
-def write(path, clients, epsilon=8.0, **facts):
+def write(path, clients, epsilon=8.0, facts=FACTS):
     """A ledger of one round: for each client its digest and the steps that it paid for."""
     path.parent.mkdir(exist_ok=True)
     ledger = Ledger.open(path)
     for client, (digest, steps) in clients.items():
         charges = steps if isinstance(steps, tuple) else (Charge(STEP, steps),)
-        told = {"noise": 1.0, **({"data": digest} if digest else {}), **facts}
-        ledger.promise(Promise(client, 1e-5, epsilon, "rdp", largest_round=charges, facts=told))
+        ledger.promise(Promise(client, 1e-5, epsilon, "rdp", largest_round=charges, facts=replace(facts, data=digest)))
         ledger.charge(client, 1, charges)
         ledger.release(client, 1)
     return ledger
@@ -151,7 +152,7 @@ def test_the_budget_of_a_run_mentions_what_was_overwritten(tmp_path):
 
 def test_an_overwritten_filter_leaves_no_room_at_the_same_delta(tmp_path):
     ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)})
-    write(tmp_path / "ledger-001.jsonl", {"a": ("aa", 10)}, **{FILTERED: True})
+    write(tmp_path / "ledger-001.jsonl", {"a": ("aa", 10)}, facts=FILTERED)
     found = budget_record(SimpleNamespace(ledger=ledger, metrics=[], directory=tmp_path))
     assert found["a"]["overwritten"]["together"] is None
     assert "a no guarantee" in shown(found)
@@ -159,10 +160,14 @@ def test_an_overwritten_filter_leaves_no_room_at_the_same_delta(tmp_path):
 
 @pytest.mark.parametrize(
     ("facts", "reason"),
-    [({"noise source": "seed 7"}, "research seed"), ({"selection": "ptr-published"}, "as printed")],
+    [
+        (replace(FACTS, noise_source=SeededNoise(seed=7)), "research seed"),
+        (replace(FACTS, mechanism=replace(STEPS, selection="ptr-published")), "as printed"),
+        (replace(FACTS, names=None), "does not say: names"),
+    ],
 )
 def test_what_is_not_private_is_said_everywhere(tmp_path, facts, reason):
-    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, **facts)
+    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, facts=facts)
     found = record(tmp_path)
     assert (found["private"], found["sound"]) == (False, False)
     assert reason in found["not_private_because"][0]
@@ -177,7 +182,7 @@ def test_what_is_not_private_is_said_everywhere(tmp_path, facts, reason):
 
 
 def test_what_is_private_is_not_called_otherwise(tmp_path):
-    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, **{"noise source": "operating system", "rounds": 1})
+    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)})
     assert record(tmp_path)["private"] is True
     budget = budget_record(SimpleNamespace(ledger=ledger, metrics=[], directory=None))
     assert (budget["a"]["private"], budget["a"]["not_private_because"]) == (True, "")
@@ -187,7 +192,8 @@ def test_what_is_private_is_not_called_otherwise(tmp_path):
 
 @pytest.mark.parametrize(("epsilon", "told"), [(8.0, "only the budget does"), (None, "nothing fixed does")])
 def test_other_rounds_than_planned_are_mentioned(tmp_path, epsilon, told):
-    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, epsilon=epsilon, rounds=3)
+    facts = replace(FACTS, plan=replace(PLAN, rounds=3))
+    ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, epsilon=epsilon, facts=facts)
     budget = budget_record(SimpleNamespace(ledger=ledger, metrics=[], directory=None))
     assert budget["a"]["rounds_planned"] == 3
     assert f"otherwise {told}" in shown(budget)

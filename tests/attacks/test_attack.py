@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
-from fedkge.attacks.view import View
 from fedkge.base.errors import ConfigurationError, DataError
+from fedkge.runs.view import View
 from tests.attacks import MODELS, VISIBLE, area_under_curve, federation, without
 
 DISTANCE_MODELS = ["transe", "rotate"]
@@ -63,8 +63,8 @@ def test_an_unknown_attack_is_an_error_that_names_the_near_ones() -> None:
 @pytest.mark.parametrize(("name", "model"), PAIRS)
 def test_scores_are_finite_repeatable_and_leave_the_view_alone(name: str, model: str) -> None:
     attack, view, targets = make_attack(name), view_for(name, model), federation(model).canaries
-    before = {number: view.look(number) for number in view.rounds}
-    copies = {(n, p): getattr(s, p).copy() for n, s in before.items() for p in VISIBLE[view.adversary]}
+    pieces = [(number, piece) for number in view.rounds for piece in VISIBLE[view.adversary]]
+    copies = {(number, piece): view.table(number, piece).copy() for number, piece in pieces}
     check(attack, view)
     scores = attack.score(view, targets)
     assert scores.shape == (len(targets),)
@@ -72,7 +72,7 @@ def test_scores_are_finite_repeatable_and_leave_the_view_alone(name: str, model:
     order = np.random.default_rng(0).permutation(len(targets))
     np.testing.assert_allclose(attack.score(view, targets[order]), scores[order], rtol=1e-4, atol=1e-5)
     for (number, piece), copy in copies.items():
-        np.testing.assert_array_equal(getattr(view.look(number), piece), copy)
+        np.testing.assert_array_equal(view.table(number, piece), copy)
 
 
 @pytest.mark.parametrize(("name", "model"), [(n, m) for n, m in PAIRS if CASES[n].least is not None])
@@ -110,15 +110,17 @@ def test_it_complains_when_what_it_needs_is_missing(name: str, piece: str) -> No
 def test_targets_about_unknown_entities_are_refused(name: str) -> None:
     view, targets = view_for(name, "transe"), federation("transe").canaries.copy()
 
+    def hidden(messages):
+        tables = {client: rows["entities"].copy() for client, rows in messages.items()}
+        for table in tables.values():
+            table[targets[0, 0]] = np.nan
+        return {client: {"entities": table} for client, table in tables.items()}
+
     def hide(number: int):
-        sight = view.look(number)
-        hidden = {}
-        for piece in ("sent", "upload", "result", "own_upload"):
-            table = getattr(sight, piece)
-            if table is not None:
-                hidden[piece] = table.copy()
-                hidden[piece][targets[0, 0]] = np.nan
-        return replace(sight, **hidden)
+        seen = view.look(number)
+        return replace(
+            seen, broadcasts=hidden(seen.broadcasts), uploads=hidden(seen.uploads), results=hidden(seen.results)
+        )
 
     with pytest.raises(DataError, match="target entities outside the overlap"):
         make_attack(name).score(replace(view, look=hide), targets)
@@ -159,9 +161,7 @@ def test_check_refuses_other_adversaries_other_models_and_no_rounds(name: str) -
 @pytest.mark.parametrize("name", ["si-centres", "upload-difference", "trajectory"])
 def test_rounds_that_the_victim_sat_out_are_passed_over(name: str) -> None:
     attack, view, targets = make_attack(name), view_for(name, "transe"), federation("transe").canaries
-    absent = replace(
-        view, look=lambda number: replace(view.look(number), upload=None) if number == 8 else view.look(number)
-    )
+    absent = without(view, "upload", rounds=(8,))
     np.testing.assert_array_equal(attack.score(absent, targets), attack.score(view.until(7), targets))
 
 

@@ -9,7 +9,7 @@ from fedkge.attacks import make_attack
 from fedkge.attacks.cip import TINY, extract, ratio
 from fedkge.base.errors import DataError
 from fedkge.models import make_scorer
-from tests.attacks import MODEL_CASES, random_sights, shape_of, twin, view_of
+from tests.attacks import MODEL_CASES, random_rounds, shape_of, twin, view_of
 from tests.attacks.test_upload_difference import cosine, loss_gradient
 
 TRIPLES = np.array([[0, 0, 1], [2, 1, 3], [4, 2, 4], [5, 0, 8]], np.int32)
@@ -22,11 +22,11 @@ def extracted_row(result: np.ndarray, own: np.ndarray, number: int) -> np.ndarra
 @pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
 @pytest.mark.parametrize("known_owners", [False, True])
 def test_scores_equal_the_formulas(model: str, norm: int, known_owners: bool) -> None:
-    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
+    rounds, shape = random_rounds(model, norm), shape_of(model, norm, 4)
     owners = np.array([2, 3, 4, 2, 3, 4, 2, 3, 4]) if known_owners else np.full(9, 5)
     scorer = make_scorer(model, shape)
-    view = view_of("client", scorer, sights, clients=5, owners=owners if known_owners else None)
-    last = sights[-1]
+    view = view_of("client", scorer, rounds, clients=5, owners=owners if known_owners else None)
+    last = rounds[-1]
     rows = np.stack([extracted_row(last.result[e], last.own_upload[e], owners[e]) for e in range(9)])
     first = np.array([twin(model, shape, rows, last.relations, triple) for triple in TRIPLES])
     second = np.array([twin(model, shape, last.own_upload, last.relations, triple) for triple in TRIPLES])
@@ -40,9 +40,9 @@ def test_scores_equal_the_formulas(model: str, norm: int, known_owners: bool) ->
 
 @pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
 def test_collusion_scores_under_the_raw_upload(model: str, norm: int) -> None:
-    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
-    view = view_of("collusion", make_scorer(model, shape), sights)
-    expected = [twin(model, shape, sights[-1].upload, sights[-1].relations, triple) for triple in TRIPLES]
+    rounds, shape = random_rounds(model, norm), shape_of(model, norm, 4)
+    view = view_of("collusion", make_scorer(model, shape), rounds)
+    expected = [twin(model, shape, rounds[-1].upload, rounds[-1].relations, triple) for triple in TRIPLES]
     np.testing.assert_allclose(make_attack("cip-collusion").score(view, TRIPLES), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -55,24 +55,24 @@ def test_extraction_gives_back_the_other_clients_mean() -> None:
 @pytest.mark.parametrize("name", ["cip", "cip-published", "cip-distance-ratio", "cip-matched"])
 def test_of_rows_that_nobody_else_moved_nothing_is_known_and_rows_of_others_are_refused(name: str) -> None:
     """A federation on noisy copies may leave a row alone; it is the client's own all the same."""
-    sights = random_sights("transe")
-    for sight in sights:
-        sight.result[4] = sight.own_upload[4]
-    view = view_of("client", make_scorer("transe", shape_of("transe", 1, 4)), sights)
+    rounds = random_rounds("transe")
+    for seen in rounds:
+        seen.result[4] = seen.own_upload[4]
+    view = view_of("client", make_scorer("transe", shape_of("transe", 1, 4)), rounds)
     unmoved = (TRIPLES[:, [0, 2]] == 4).any(axis=1)
     scores = make_attack(name).score(view, TRIPLES)
     assert np.count_nonzero(unmoved) == 1
     assert scores[unmoved] == scores.min()
-    for sight in sights:
-        sight.own_upload[4] = np.nan
+    for seen in rounds:
+        seen.own_upload[4] = np.nan
     with pytest.raises(DataError, match=r"1 of 4 target triples have target entities outside the overlap.*--fraction"):
         make_attack(name).score(view, TRIPLES)
 
 
 def test_targets_whose_owners_sat_the_newest_round_out_are_scored_in_the_one_before() -> None:
-    sights, shape = random_sights("transe"), shape_of("transe", 1, 4)
-    sights[-1].result[[2, 4]] = sights[-1].own_upload[[2, 4]]
-    view = view_of("client", make_scorer("transe", shape), sights, clients=3)
+    rounds, shape = random_rounds("transe"), shape_of("transe", 1, 4)
+    rounds[-1].result[[2, 4]] = rounds[-1].own_upload[[2, 4]]
+    view = view_of("client", make_scorer("transe", shape), rounds, clients=3)
     newest, before = (
         np.array([make_attack("cip").score(view.until(number), TRIPLES[[place]])[0] for place in range(4)])
         for number in (2, 1)
@@ -84,14 +84,14 @@ def test_targets_whose_owners_sat_the_newest_round_out_are_scored_in_the_one_bef
 
 @pytest.mark.parametrize(("model", "norm"), MODEL_CASES)
 def test_matched_is_the_sum_of_the_others_cosines(model: str, norm: int) -> None:
-    sights, shape = random_sights(model, norm), shape_of(model, norm, 4)
-    view = view_of("client", make_scorer(model, shape), sights, clients=3)
+    rounds, shape = random_rounds(model, norm), shape_of(model, norm, 4)
+    view = view_of("client", make_scorer(model, shape), rounds, clients=3)
     expected = np.zeros(len(TRIPLES))
-    for sight in sights:
-        moved = np.stack([extracted_row(sight.result[e], sight.own_upload[e], 3) for e in range(9)]) - sight.sent
+    for seen in rounds:
+        moved = np.stack([extracted_row(seen.result[e], seen.own_upload[e], 3) for e in range(9)]) - seen.sent
         for place, triple in enumerate(TRIPLES):
             for row in (triple[0], triple[2]):
-                gradient = loss_gradient(model, shape, sight.sent, sight.relations, triple, row)
+                gradient = loss_gradient(model, shape, seen.sent, seen.relations, triple, row)
                 expected[place] -= cosine(moved[row], gradient)
     np.testing.assert_allclose(make_attack("cip-matched").score(view, TRIPLES), expected, rtol=1e-3, atol=1e-3)
 

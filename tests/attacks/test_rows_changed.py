@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedkge.attacks import RowsChanged, rows_changed
-from fedkge.attacks.view import Sight, partial_table
 from fedkge.base.errors import ConfigurationError
 from fedkge.models import make_scorer
-from tests.attacks import federation, shape_of, view_of
+from fedkge.runs.view import partial_table
+from tests.attacks import Pieces, federation, shape_of, view_of
 
 
 def test_counts_per_round() -> None:
@@ -17,8 +17,8 @@ def test_counts_per_round() -> None:
     upload = sent.copy()
     upload[1, 0] = 1e-30
     upload[5] = 2.0
-    sights = [Sight(3, sent, sent.copy()), Sight(4), Sight(7, sent, upload)]
-    view = view_of("server", make_scorer("transe", shape_of("transe")), sights)
+    rounds = [Pieces(3, sent, sent.copy()), Pieces(4), Pieces(7, sent, upload)]
+    view = view_of("server", make_scorer("transe", shape_of("transe")), rounds)
     assert rows_changed(view) == [RowsChanged(3, 0, 4), RowsChanged(7, 2, 4)]
     assert [count.share for count in rows_changed(view)] == [0.0, 0.5]
 

@@ -21,10 +21,9 @@ from fedkge.attacks.si_published import (
     unit_rows,
 )
 from fedkge.attacks.structure import circular_median, estimate_relations
-from fedkge.attacks.view import Sight
 from fedkge.base.errors import ConfigurationError
 from fedkge.models import make_scorer
-from tests.attacks import area_under_curve, federation, random_sights, shape_of, twin, view_of
+from tests.attacks import Pieces, area_under_curve, federation, random_rounds, shape_of, twin, view_of
 
 TRIPLES = np.array([[0, 0, 1], [2, 1, 3], [4, 2, 4], [5, 0, 8]], np.int32)
 AUXILIARY = np.array([[0, 0, 2], [1, 0, 3], [4, 0, 5], [6, 1, 7], [8, 1, 1], [3, 2, 5], [7, 2, 0], [2, 2, 6]], np.int32)
@@ -37,9 +36,9 @@ def complex_row(row: np.ndarray) -> list[complex]:
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_transe_scores_are_distances_from_the_median_difference(norm: int) -> None:
-    sights = random_sights("transe", norm)
-    upload = sights[-1].upload.astype(np.float64)
-    view = view_of("server", make_scorer("transe", shape_of("transe", norm, 4)), sights, auxiliary=AUXILIARY)
+    rounds = random_rounds("transe", norm)
+    upload = rounds[-1].upload.astype(np.float64)
+    view = view_of("server", make_scorer("transe", shape_of("transe", norm, 4)), rounds, auxiliary=AUXILIARY)
     expected = []
     for head, relation, tail in TRIPLES:
         distance = 0.0
@@ -51,9 +50,9 @@ def test_transe_scores_are_distances_from_the_median_difference(norm: int) -> No
 
 
 def test_rotate_scores_are_distances_after_turning_by_the_median_phase() -> None:
-    sights = random_sights("rotate")
-    upload = sights[-1].upload
-    view = view_of("server", make_scorer("rotate", shape_of("rotate", 1, 4)), sights, auxiliary=AUXILIARY)
+    rounds = random_rounds("rotate")
+    upload = rounds[-1].upload
+    view = view_of("server", make_scorer("rotate", shape_of("rotate", 1, 4)), rounds, auxiliary=AUXILIARY)
     expected = []
     for head, relation, tail in TRIPLES:
         distance = 0.0
@@ -86,7 +85,7 @@ def test_rotate_centres_find_planted_phases_across_the_seam_and_despite_outliers
 
 @pytest.mark.parametrize("model", ["distmult", "complex"])
 def test_bilinear_relations_are_directions_of_the_scores_slope(model: str) -> None:
-    upload = random_sights(model)[-1].upload
+    upload = random_rounds(model)[-1].upload
     scorer, mean = make_scorer(model, shape_of(model, 1, 4)), upload.mean(axis=0)
     directions = estimate_relations(scorer, upload, AUXILIARY)
     for relation in range(3):
@@ -103,29 +102,29 @@ def test_bilinear_relations_are_directions_of_the_scores_slope(model: str) -> No
 
 @pytest.mark.parametrize("model", ["transe", "rotate"])
 def test_links_and_types_come_from_the_nearest_centre(model: str) -> None:
-    sights, shape = random_sights(model), shape_of(model, 1, 4)
+    rounds, shape = random_rounds(model), shape_of(model, 1, 4)
     scorer = make_scorer(model, shape)
-    view = view_of("server", scorer, sights, auxiliary=AUXILIARY[AUXILIARY[:, 1] != 1])
-    centres = estimate_relations(scorer, sights[-1].upload, view.auxiliary)
+    view = view_of("server", scorer, rounds, auxiliary=AUXILIARY[AUXILIARY[:, 1] != 1])
+    centres = estimate_relations(scorer, rounds[-1].upload, view.auxiliary)
     links, types = SILink().infer(view, TRIPLES)
     for place, (head, _, tail) in enumerate(TRIPLES):
-        scores = {r: twin(model, shape, sights[-1].upload, centres, (head, r, tail)) - shape.margin for r in (0, 2)}
+        scores = {r: twin(model, shape, rounds[-1].upload, centres, (head, r, tail)) - shape.margin for r in (0, 2)}
         assert types[place] == max(scores, key=scores.__getitem__)
         np.testing.assert_allclose(links[place], max(scores.values()), rtol=1e-4)
     np.testing.assert_array_equal(make_attack("si-link").score(view, TRIPLES), links)
 
 
 def test_collusion_uses_the_clients_relation_rows() -> None:
-    sights, shape = random_sights("transe"), shape_of("transe", 1, 4)
-    view = view_of("collusion", make_scorer("transe", shape), sights)
-    expected = [twin("transe", shape, sights[-1].upload, sights[-1].relations, t) - shape.margin for t in TRIPLES]
+    rounds, shape = random_rounds("transe"), shape_of("transe", 1, 4)
+    view = view_of("collusion", make_scorer("transe", shape), rounds)
+    expected = [twin("transe", shape, rounds[-1].upload, rounds[-1].relations, t) - shape.margin for t in TRIPLES]
     np.testing.assert_allclose(make_attack("si-collusion").score(view, TRIPLES), expected, rtol=1e-4)
 
 
 def test_auxiliary_triples_outside_the_upload_do_not_count() -> None:
-    sights = random_sights("transe")
+    rounds = random_rounds("transe")
     scorer = make_scorer("transe", shape_of("transe", 1, 4))
-    upload = sights[-1].upload.copy()
+    upload = rounds[-1].upload.copy()
     upload[6:8] = np.nan
     kept = [i for i, (h, _, t) in enumerate(AUXILIARY) if not {int(h), int(t)} & {6, 7}]
     np.testing.assert_array_equal(
@@ -161,7 +160,7 @@ def candidates(model: str, upload: np.ndarray) -> tuple[list[tuple[int, int]], n
 @pytest.mark.parametrize("model", ["transe", "rotate"])
 def test_spread_equals_a_pass_over_all_pairs_in_memory(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedkge.attacks.si_published.BLOCK_NUMBERS", 40)
-    upload = random_sights(model)[-1].upload
+    upload = random_rounds(model)[-1].upload
     _, rows = candidates(model, upload.astype(np.float64))
     centres = np.concatenate([rows[[3, 20, 41, 60]], np.full((1, rows.shape[1]), 50.0)])
     apart = ((rows[:, None, :] - centres) ** 2).sum(axis=2)
@@ -176,13 +175,13 @@ def test_spread_equals_a_pass_over_all_pairs_in_memory(model: str, monkeypatch: 
 
 @pytest.mark.parametrize("model", ["transe", "rotate"])
 def test_published_scores_equal_the_three_steps(model: str) -> None:
-    sights = random_sights(model)
-    upload = sights[-1].upload.astype(np.float64)
+    rounds = random_rounds(model)
+    upload = rounds[-1].upload.astype(np.float64)
     scorer, attack = make_scorer(model, shape_of(model, 1, 4)), SIPublished()
-    view = view_of("server", scorer, sights, auxiliary=AUXILIARY)
+    view = view_of("server", scorer, rounds, auxiliary=AUXILIARY)
     targets = np.concatenate([TRIPLES, AUXILIARY[:2]])
     scores = attack.score(view, targets)
-    centres, spread = attack.cluster(scorer, sights[-1].upload, clusters=6)
+    centres, spread = attack.cluster(scorer, rounds[-1].upload, clusters=6)
     pairs, rows = candidates(model, upload)
     trusted = sorted(range(6), key=lambda c: spread[c])[:3]
     for score, (head, relation, tail) in zip(scores, targets, strict=True):
@@ -209,7 +208,7 @@ def test_published_scores_find_links_that_share_one_difference() -> None:
     view = view_of(
         "server",
         make_scorer("transe", shape_of("transe")),
-        [Sight(1, None, rows.astype(np.float32))],
+        [Pieces(1, None, rows.astype(np.float32))],
         auxiliary=targets,
     )
     auxiliary = targets.copy()

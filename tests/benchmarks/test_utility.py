@@ -10,13 +10,13 @@ import pytest
 from benchmarks.utility import frontier
 from benchmarks.utility.page import write_page
 from benchmarks.utility.rows import ROWS, Cell, is_private
-from benchmarks.utility.store import Store
 from benchmarks.utility.summary import Mean, gain, kept
 
 from benchmarks import utility
 from fedkge.defences.defence import check_defence
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import MODELS
+from paper.grid import Lines
 
 
 def record(row: str, epsilon: float, seed: int, both: float, **more: object) -> dict[str, object]:
@@ -24,14 +24,19 @@ def record(row: str, epsilon: float, seed: int, both: float, **more: object) -> 
     counted = {side: value / 2 for side, value in sides.items()}
     controls = {"popularity": counted, **({"popularity, same epsilon": counted} if epsilon else {})}
     place = {"data": "here", "model": "transe", "row": row, "epsilon": epsilon, "seed": seed, "options": {}}
-    name = f"{row}{epsilon}{seed}{''.join(more)}"
-    return {"cell": name, "digest": "", **place, "test": sides, "controls": controls, **more}
+    return {"digest": "", **place, "test": sides, "controls": controls, **more}
+
+
+def add(store: Lines, cell: dict[str, object]) -> str:
+    name = f"{cell['row']}{cell['epsilon']}{cell['seed']}{cell.get('canaries', '')}"
+    store.add(name, cell)
+    return name
 
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("model", MODELS)
 def test_every_row_is_a_valid_federation(row: str, model: str) -> None:
-    options = Cell("demo", model, row, 8.0 if is_private(row) else 0.0, seed=11).configuration(threads=1)
+    options = Cell("demo", model, row, 8.0 if is_private(row) else 0.0, seed=11).configuration()
     check_defence(options)
     assert (options.privacy.defence != "none") == is_private(row)
 
@@ -39,7 +44,7 @@ def test_every_row_is_a_valid_federation(row: str, model: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_without_a_defence_it_trains_like_the_recommended_one(model: str) -> None:
     private, open_ = (
-        Cell("demo", model, row, epsilon, seed=11).configuration(threads=1).as_options()
+        Cell("demo", model, row, epsilon, seed=11).configuration().as_options()
         for row, epsilon in (("recommended", 8.0), ("none", 0.0))
     )
     different = {key for key, value in private.items() if open_[key] != value}
@@ -62,14 +67,14 @@ def test_all_combinations_of_values_are_tried() -> None:
 
 
 def test_the_page_has_every_number_and_a_dash_for_what_is_missing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = Lines(tmp_path)
     auc = {"value": 0.52, "low": 0.48, "high": 0.56}
     outcomes = [{"attack": "cip", "adversary": "client", "design": "C", "auc": auc}]
     for seed in (1, 2):
-        store.add("here", record("none", 0.0, seed, 0.4))
-        store.add("here", record("recommended", 8.0, seed, 0.3))
-    store.add("here", record("dpsgd", 4.0, 1, 0.05))
-    store.add("here", record("recommended", 8.0, 1, 0.31, canaries="shared", outcomes=outcomes))
+        add(store, record("none", 0.0, seed, 0.4))
+        add(store, record("recommended", 8.0, seed, 0.3))
+    add(store, record("dpsgd", 4.0, 1, 0.05))
+    add(store, record("recommended", 8.0, 1, 0.31, canaries="shared", outcomes=outcomes))
     write_page(store, "frontier")
     text = (tmp_path / "README.md").read_text()
     assert "| transe, `recommended` | – | – | .300 ± .000 (.400, .200) |" in text  # noqa: RUF001
@@ -79,7 +84,7 @@ def test_the_page_has_every_number_and_a_dash_for_what_is_missing(tmp_path: Path
 
 
 def test_the_page_has_shadow_attacks_by_budget(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = Lines(tmp_path)
     for row, epsilon, seed, area in (
         ("none", 0.0, 1, 0.95),
         ("recommended", 8.0, 1, 0.8),
@@ -90,7 +95,7 @@ def test_the_page_has_shadow_attacks_by_budget(tmp_path: Path) -> None:
         outcomes = [{"attack": name, "adversary": "server", "design": "R", "auc": auc, "tpr": tpr} for name in names]
         outcomes[-1] = {**outcomes[-1], "auc": {**auc, "value": 0.02}}  # as good as .98 for who turns it round
         more = {"canaries": "real", "outcomes": outcomes, "audit": {"bound": 4.0 + seed}}
-        store.add("here", record(row, epsilon, seed, 0.3, **more))
+        add(store, record(row, epsilon, seed, 0.3, **more))
     write_page(store, "frontier")
     text = (tmp_path / "README.md").read_text()
     assert "## Attacks" not in text
@@ -121,7 +126,7 @@ def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (folder / f"{part}.txt").write_text("".join("\t".join(name) + "\n" for name in names))
     monkeypatch.setattr(frontier, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(frontier, "DATA", (str(folder),))
-    words = ["frontier", "--model", "distmult", "--epsilon", "8", "--seed", "11", "--threads", "1"]
+    words = ["frontier", "--model", "distmult", "--epsilon", "8", "--seed", "11", "--workers", "1"]
     assert utility.main(words) == 0
     first = (tmp_path / "results" / "graph.jsonl").read_text()
     rows = [json.loads(line) for line in first.splitlines()]
@@ -134,11 +139,11 @@ def test_a_cell_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_cell_of_other_settings_replaces_the_old_one_and_a_torn_line_does_no_harm(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.add("here", {**record("none", 0.0, 1, 0.4), "digest": "old"})
-    assert store.has("here", "none0.01", "old")
-    assert not store.has("here", "none0.01", "new")
+    store = Lines(tmp_path)
+    add(store, {**record("none", 0.0, 1, 0.4), "digest": "old"})
+    assert store.has("none0.01", "old")
+    assert not store.has("none0.01", "new")
     with (tmp_path / "here.jsonl").open("a") as lines:
         lines.write('{"cell": "torn')
-    store.add("here", {**record("none", 0.0, 1, 0.5), "digest": "new"})
-    assert [one["test"]["both"] for one in store.records()] == [0.5]
+    add(store, {**record("none", 0.0, 1, 0.5), "digest": "new"})
+    assert [one["test"]["both"] for one in store.cells()] == [0.5]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
@@ -215,7 +216,7 @@ def test_graphs_of_different_size_with_the_same_noisy_one_promise_the_same(shard
         for shard, drawn in ((whole, 4), (less, 5)):
             monkeypatch.setattr("fedkge.mechanisms.size.two_sided", lambda *_, drawn=drawn: np.array([drawn]))
             promise = defence_of(defended(**{**SECRET, **options}), "client-0", shard, Ledger.in_memory()).promise("c")
-            facts.append(replace(promise, facts={**promise.facts, "data": ""}))
+            facts.append(replace(promise, facts=structs.replace(promise.facts, data="")))
     assert facts[0] == facts[1] != facts[2] == facts[3]
 
 

@@ -201,7 +201,7 @@ def test_held_out_answers_are_not_trained_on_and_choose_the_weight_of_counts(sha
 def test_the_budget_is_kept_and_used(shards, accountant):
     run = start(copied(accountant=accountant, epsilon=4.0, rounds=3), shards.graphs)
     assert all(3.5 < spent <= 4.0 for spent in run.epsilon().values())
-    assert run.ledger.promises["client-0"].facts["copy"]["epsilon"] == pytest.approx(0.2, rel=0.05)
+    assert run.ledger.promises["client-0"].facts.mechanism.response_epsilon == pytest.approx(0.2, rel=0.05)
 
 
 def test_more_rounds_cost_nothing_more(shards):

@@ -70,7 +70,7 @@ def test_counts_whose_round_failed_are_paid_again_or_not_drawn_again(shards, mon
 def test_counts_and_training_stay_within_one_budget(shards, accountant):
     run = start(counted(accountant=accountant, epsilon=3.0), shards.graphs)
     assert all(2.9 < spent <= 3.0 for spent in run.epsilon().values())
-    assert run.ledger.promises["client-0"].facts["counts"]["types"] == 8
+    assert run.ledger.promises["client-0"].facts.mechanism.counts.types == 8
 
 
 def test_a_failed_round_leaves_the_counts_of_an_earlier_one(shards, monkeypatch):

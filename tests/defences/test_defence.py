@@ -219,11 +219,11 @@ def test_a_budget_that_cannot_pay_one_round_is_refused_before_training(shards):
 def test_resume_keeps_the_promise_whatever_calibration_would_say_now(shards, tmp_path, monkeypatch):
     configuration = defended(noise=None, epsilon=5.0, rounds=2, accountant="rdp")
     run = start(configuration, shards.graphs, tmp_path)
-    noise = {name: promise.facts["noise"] for name, promise in run.ledger.promises.items()}
+    noise = {name: promise.plan.noise for name, promise in run.ledger.promises.items()}
     text = (tmp_path / "config.toml").read_text()
     (tmp_path / "config.toml").write_text(text.replace("rounds = 2", "rounds = 9"))
     longer = resume(tmp_path, data=shards)
-    assert {name: promise.facts["noise"] for name, promise in longer.ledger.promises.items()} == noise
+    assert {name: promise.plan.noise for name, promise in longer.ledger.promises.items()} == noise
     assert all(4.8 < spent <= 5.0 for spent in longer.epsilon().values()), (
         "rounds beyond the plan are beyond the budget"
     )
@@ -377,9 +377,9 @@ def test_a_promise_names_the_data_by_a_digest_of_the_client_s_own(shards):
         defence_of(defended(), name, shard, ledger)
     again = Ledger.in_memory(kept=True)
     defence_of(defended(rounds=1), "client-0", shards[0], again)
-    digests = [ledger.promises[name].facts["data"] for name in ledger.clients]
+    digests = [ledger.promises[name].facts.data for name in ledger.clients]
     assert len(set(digests)) == 2
-    assert again.promises["client-0"].facts["data"] == digests[0]
+    assert again.promises["client-0"].facts.data == digests[0]
 
 
 def test_a_step_whose_noise_would_go_too_far_is_taken_more_slowly(shards):

@@ -69,7 +69,7 @@ def test_size_and_names_are_paid_before_the_promise_and_within_the_budget():
     planned = defence.planned(options.training.rounds)
     assert {type(charge.event) for charge in planned} >= {Size, Names}
     assert 15.5 < defence.accountant.epsilon(planned, defence.delta) <= 16.0
-    assert ledger.promises["client-0"].facts["names"] == "threshold"
+    assert ledger.promises["client-0"].facts.names == "threshold"
     assert ledger.promises["client-0"].delta == 1e-5
 
 

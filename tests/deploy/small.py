@@ -21,11 +21,11 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.defences.defence import defence_of
 from fedkge.deploy.coordinator import Coordinator
+from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import accept, proposal
-from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status

@@ -10,10 +10,13 @@ pytest.importorskip("nvflare", reason="a federation of processes needs fedkge[nv
 from fedkge.accounting.ledger import Ledger
 from fedkge.deploy.coordinator import handed_out
 from fedkge.deploy.layout import Layout
+from fedkge.runs import round as rounds
 from fedkge.runs.transcript import Transcript
 from tests.deploy.small import DEFENDED, Parties, deployed, embedded, notes, small_layout, spent_rounds
 
 pytestmark = pytest.mark.slow
+
+SERVER = rounds.Parties(server=True)
 
 SLOW_ROUNDS = {**DEFENDED, "local_steps": 4000, "batch_size": 64, "rounds": 6, "record": "all"}
 
@@ -36,11 +39,11 @@ def laid_out(folder: Path, silence_seconds: int) -> Layout:
 
 def honest(layout: Layout) -> None:
     """Whatever the server holds was charged, no round twice, and nothing beyond the budget."""
-    view = Transcript(layout.settings.run).view(server=True)
+    record = Transcript(layout.settings.run)
     for name, path in layout.sites.items():
         run = path.parent / "run"
         charged = spent_rounds(run, name)
-        assert {number for number in view.rounds() if name in view.see(number).uploads} <= set(charged)
+        assert {number for number in record.rounds() if name in record.read(number, SERVER).uploads} <= set(charged)
         assert len(set(charged)) == len(charged)
         assert Ledger.read(run / "ledger.jsonl").spent(name) <= 8.0
 
@@ -75,7 +78,7 @@ def test_a_site_is_killed_within_a_round_is_left_out_and_comes_back(layout: Layo
     run = layout.sites["client-1"].parent / "run"
     charged = spent_rounds(run, "client-1")
     assert {1, 6} <= set(charged) <= {1, 2, 3, 4, 5, 6}
-    assert "client-1" not in Transcript(layout.settings.run).view(server=True).see(2).uploads
+    assert "client-1" not in Transcript(layout.settings.run).read(2, SERVER).uploads
     assert (run / "model.safetensors").exists(), "it was there again at the end"
     assert spent_rounds(layout.sites["client-0"].parent / "run", "client-0") == [1, 2, 3, 4, 5, 6]
 

@@ -58,7 +58,7 @@ def checked(*arguments: object) -> tuple[int, str]:
 def test_it_says_what_is_promised_and_what_leaves(folder: Path) -> None:
     code, text = checked(folder / "site.toml")
     assert code == 0, text
-    assert "epsilon 4 at delta 1e-05 (counts with noise of scale" in text.replace("\n", " ")
+    assert "epsilon 4 at delta 1e-05 (noisy counts of scale" in text.replace("\n", " ")
     told = "41 pseudonyms of entities; its number of triples with noise (standard deviation 28.3), drawn when it joins"
     assert told in " ".join(text.split())
     assert "from triples: 0 of 123 triples (0.0 %) are the only mention of a name" in " ".join(text.split())

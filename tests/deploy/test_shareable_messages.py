@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedkge.deploy.joint_alignment_rounds import EXPONENT
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.layout import KEY, Layout
 from fedkge.deploy.member import Member
 from fedkge.deploy.policy import proposal
 from fedkge.deploy.preview import preview
-from fedkge.deploy.ring import EXPONENT
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode

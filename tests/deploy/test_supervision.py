@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from fedkge.base.errors import RunError
-from fedkge.deploy import attend, serve
-from fedkge.deploy.attend import Attendant
+from fedkge.deploy import server_supervisor, site_supervisor
 from fedkge.deploy.coordinator import REJOIN_FILE
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.liveness import CLEAN_SECONDS, HEARTBEAT_SECONDS, SHORTEST_SILENCE, Liveness
 from fedkge.deploy.processes import site_command
 from fedkge.deploy.provision import server_resources
-from fedkge.deploy.serve import MOST_FAILURES, Supervisor
+from fedkge.deploy.server_supervisor import MOST_FAILURES, ServerSupervisor
 from fedkge.deploy.site_settings import read_site
+from fedkge.deploy.site_supervisor import SiteSupervisor
 from fedkge.deploy.status import Status
 from fedkge.deploy.trial import Trial
 from tests.deploy.small import SEED, small_layout
@@ -60,15 +60,15 @@ class Console:
 
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
-    monkeypatch.setattr(serve, "write_local", lambda *_: None)
-    monkeypatch.setattr(serve, "FAILURE_SECONDS", 0.0)
-    monkeypatch.setattr(serve, "server_resources", lambda *_: {})
+    monkeypatch.setattr(server_supervisor, "write_local", lambda *_: None)
+    monkeypatch.setattr(server_supervisor, "FAILURE_SECONDS", 0.0)
+    monkeypatch.setattr(server_supervisor, "server_resources", lambda *_: {})
     return small_layout(tmp_path)
 
 
 @pytest.mark.parametrize("state", ["failed", "starting", "inviting", "aligning", "training"])
 def test_jobs_that_get_nowhere_are_not_repeated_for_ever(layout: Layout, state: str) -> None:
-    supervisor = Supervisor(layout.federation, layout.settings, lambda _: None)
+    supervisor = ServerSupervisor(layout.federation, layout.settings, lambda _: None)
     console = Console(layout, state)
     supervisor._child, supervisor._console = Still(), console  # type: ignore[assignment]
     with pytest.raises(RunError, match="in a row"):
@@ -79,7 +79,7 @@ def test_jobs_that_get_nowhere_are_not_repeated_for_ever(layout: Layout, state: 
 def test_a_dead_site_that_nvflare_still_lists_is_not_back(layout: Layout) -> None:
     """Its last heartbeat is from before it was missed. One that comes later is from a site that lives."""
     said: list[str] = []
-    supervisor = Supervisor(layout.federation, layout.settings, said.append)
+    supervisor = ServerSupervisor(layout.federation, layout.settings, said.append)
     console = Console(layout, "training")
     supervisor._child, supervisor._console = Still(), console  # type: ignore[assignment]
     mark = layout.settings.run / REJOIN_FILE
@@ -114,10 +114,10 @@ def test_nvflare_gives_a_silent_site_up_before_the_job_does(tmp_path: Path, seco
     assert liveness.ping_seconds <= seconds / 4
 
 
-def attendant(layout: Layout) -> tuple[Attendant, Status]:
+def supervisor_of(layout: Layout) -> tuple[SiteSupervisor, Status]:
     path = layout.sites["client-0"]
     settings = read_site(path)
-    found = Attendant(path, settings, lambda _: None)
+    found = SiteSupervisor(path, settings, lambda _: None)
     found._child = Still()  # type: ignore[assignment]
     return found, Status(settings.run)
 
@@ -125,19 +125,21 @@ def attendant(layout: Layout) -> tuple[Attendant, Status]:
 def test_a_site_with_the_model_leaves_though_nobody_hears_of_it(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attend, "FAREWELL_SECONDS", 0.0)
-    found, status = attendant(layout)
+    monkeypatch.setattr(site_supervisor, "FAREWELL_SECONDS", 0.0)
+    found, status = supervisor_of(layout)
     steps = iter([{"state": "training"}, {"state": "has the model", "round": 3}])
-    monkeypatch.setattr(attend.time, "sleep", lambda _: status.write(**next(steps, {"state": "has the model"})))
+    monkeypatch.setattr(
+        site_supervisor.time, "sleep", lambda _: status.write(**next(steps, {"state": "has the model"}))
+    )
     assert found.run()["state"] == "has the model"
 
 
 def test_a_site_that_is_asked_again_stays(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     """That it had the model once, before it was started again, does not make it leave in the middle of a job."""
-    monkeypatch.setattr(attend, "RETURN_SECONDS", 0.05)
-    found, status = attendant(layout)
+    monkeypatch.setattr(site_supervisor, "RETURN_SECONDS", 0.05)
+    found, status = supervisor_of(layout)
     status.write(state="has the model", round=3)
     steps: list[dict[str, Any]] = [{"state": "training", "round": 4}] * 5 + [{"state": "finished", "round": 9}]
     left = iter(steps)
-    monkeypatch.setattr(attend.time, "sleep", lambda _: status.write(**next(left)))
+    monkeypatch.setattr(site_supervisor.time, "sleep", lambda _: status.write(**next(left)))
     assert found.run()["round"] == 9

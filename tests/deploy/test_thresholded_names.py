@@ -13,8 +13,8 @@ from fedkge.api.training import open_run
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.gathering import gather
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
-from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_settings import read_site
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, summarise

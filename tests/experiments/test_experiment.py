@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedkge.attacks import ATTACKS, make_attack
-from fedkge.attacks.cia import CIA
 from fedkge.attacks.lira import online
 from fedkge.audit.metrics import attack_metrics
 from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
+from fedkge.experiments.attacking.active import CIA_ATTACKS
 from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import (
-    ACTIVE,
     RESULTS,
     AttackPlan,
     Outcome,
@@ -76,7 +76,7 @@ def test_attacked_rounds_are_the_multiples_and_the_last(recorded: list[int], eve
 
 def test_one_outcome_per_attack_adversary_design_and_round(outcomes: list[Outcome]) -> None:
     adversaries = {name: attack.needs.adversary for name, attack in ATTACKS.items()} | dict.fromkeys(
-        ACTIVE, ("client",)
+        CIA_ATTACKS, ("client",)
     )
     expected = [
         (name, kind, design, number)
@@ -263,7 +263,7 @@ def test_si_is_refused_on_bilinear_models_and_not_among_the_fitting(tmp_path: Pa
     )
     fitting = fitting_attacks(other)
     assert set(fitting) == {name for name in ATTACKS if not name.startswith("si-")} - {"cip-distance-ratio"} | set(
-        ACTIVE
+        CIA_ATTACKS
     )
     made = run_attacks(other, replace(SMALL, attacks=tuple(fitting), designs=("C",)))
     assert [outcome.attack for outcome in made] == fitting
@@ -280,7 +280,7 @@ def test_every_name_is_known(run: Run) -> None:
         "lira-offline",
         "shadow",
     ]
-    assert set(fitting_attacks(run)) == {*ATTACKS, *ACTIVE}
+    assert set(fitting_attacks(run)) == {*ATTACKS, *CIA_ATTACKS}
 
 
 def test_a_server_attack_needs_no_round_of_the_adversary_client(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_server_attack_needs_no_round_of_the_adversary_client(tmp_path: Path) 
 
 
 def is_there(run: Run, number: int, name: str) -> bool:
-    return recorded_view(run, "server", name, name).look(number).upload is not None
+    return recorded_view(run, "server", name, name).holds(number, "upload")
 
 
 def test_lira_goes_through_the_shadows(run: Run, tmp_path: Path) -> None:

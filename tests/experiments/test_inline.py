@@ -12,17 +12,20 @@ import pytest
 from fedkge.api import training as runs
 from fedkge.attacks.cia import disjoint_groups
 from fedkge.base.errors import ConfigurationError, RunError
+from fedkge.experiments.attacking.active import InlineExperiment
 from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.experiment import INLINE, AttackPlan, fitting_attacks, run_attacks
+from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.experiments.inline import PERIOD, STATE, inline_gain, periods, schedule
 from fedkge.experiments.target_files import read_targets
 from fedkge.federation.observer import Observer
 from fedkge.models import Embedding, Tables
+from fedkge.runs.round import Parties
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import Transcript
 from fedkge.store.durable_files import load_tensors
 from tests.experiments.test_recorded_views import SHARDS, record, tiny
 
+(INLINE,) = InlineExperiment().names
 OPTIONS: dict[str, Any] = {"rounds": 2 * PERIOD + 1, "canaries": 40, "inline_attack": "cia"}
 
 
@@ -38,7 +41,7 @@ def folder_of(run: Run) -> Path:
 
 def table(run: Run, number: int, kind: str) -> np.ndarray:
     """The adversary's rows of a recorded round in the run's numbering."""
-    seen = Transcript(folder_of(run)).view(clients="client-1").see(number)
+    seen = Transcript(folder_of(run)).read(number, Parties.of("client-1"))
     rows = np.full((len(run.entities), run.configuration.model.dimension), np.nan, np.float32)
     rows[run.tensors["own/client-1"]] = getattr(seen, kind)["client-1"]["entities"]
     return rows
@@ -57,14 +60,14 @@ def test_only_the_groups_rows_are_not_honest(run: Run) -> None:
     """Tails point the other way in the attacking round, and all rows of the group stand still while it waits."""
     canaries = read_targets(folder_of(run) / CANARIES, run.entities, run.relations).everything
     group = canaries[schedule(canaries, 2)[0]]
-    honest = Transcript(folder_of(run)).view(clients="client-1").see(1)
+    honest = Transcript(folder_of(run)).read(1, Parties.of("client-1"))
     upload, sent = table(run, 1, "uploads"), table(run, 1, "broadcasts")
     tails = np.unique(group[:, 2])
     cosines = np.sum(upload[tails] * sent[tails], axis=1)
     others = np.setdiff1d(run.tensors["own/client-1"], tails)
     assert (cosines < 0).mean() > 0.9
     assert (np.sum(upload[others] * sent[others], axis=1) > 0).mean() > 0.9
-    assert honest.round == 1
+    assert honest.number == 1
     held = np.unique(group[:, [0, 2]])
     for number in range(2, PERIOD + 1):
         np.testing.assert_array_equal(table(run, number, "uploads")[held], table(run, number, "broadcasts")[held])
@@ -77,7 +80,7 @@ def test_the_gain_is_that_of_the_rows_received(run: Run) -> None:
     gain = inline_gain(folder_of(run))
     for place, group in enumerate(schedule(canaries, 2)):
         first = place * PERIOD + 1
-        own = Transcript(folder_of(run)).view(clients="client-1").see(first).private["client-1"]["relations"]
+        own = Transcript(folder_of(run)).read(first, Parties.of("client-1")).private["client-1"]["relations"]
         relations = np.zeros((len(run.relations), run.configuration.model.dimension), np.float32)
         relations[run.tensors["relation_ids/client-1"]] = own
         model = run.embedding("client-1")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedkge.api.training import start
-from fedkge.attacks.cia import CIA
+from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import RESULTS, AttackPlan, run_attacks
 from fedkge.experiments.exposed import EXPOSED
 from fedkge.experiments.live import LiveAttacks

@@ -15,6 +15,7 @@ from fedkge.configuration import Configuration
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs.round import Parties
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import Transcript
 
@@ -65,7 +66,7 @@ def test_public_facts_are_those_of_the_configuration(run: Run) -> None:
         assert (view.adversary, view.victim, view.clients, view.rounds) == (kind, "client-0", 3, (1, 2, 3))
         assert (view.scorer.name, view.margin) == ("TransE", run.configuration.model.margin)
         assert view.until(2).rounds == (1, 2)
-        assert view.last.round == 3
+        assert view.rounds[-1] == 3
 
 
 def test_the_server_counts_owners(run: Run) -> None:
@@ -85,7 +86,7 @@ def test_own_triples_are_the_adversarys_by_name(run: Run) -> None:
 
 
 def test_a_server_may_attack_the_client_that_would_be_the_adversary(run: Run) -> None:
-    assert recorded_view(run, "server", "client-1", "client-1").last.upload is not None
+    assert recorded_view(run, "server", "client-1", "client-1").table(3, "upload") is not None
     for kind in ("client", "collusion"):
         with pytest.raises(ConfigurationError, match="the adversary and the victim are both client-1"):
             recorded_view(run, kind, "client-1", "client-1")
@@ -117,11 +118,12 @@ def test_strategies_that_share_no_entities_are_refused(tmp_path: Path, strategy:
 
 def test_a_client_that_sat_all_recorded_rounds_out_has_no_view(tmp_path: Path) -> None:
     alone = record(tmp_path / "alone", fraction=0.34, rounds=1)
-    (there,) = Transcript(tmp_path / "alone").view(server=True).see(1).uploads
+    (there,) = Transcript(tmp_path / "alone").read(1, Parties(server=True)).uploads
     absent = next(name for name in alone.clients if name != there)
     with pytest.raises(RunError, match=f"{absent} took part in no recorded round"):
         recorded_view(alone, "client", there, absent)
-    sight = recorded_view(alone, "collusion", there, absent).last
-    assert sight.upload is not None
-    assert sight.own_upload is None
-    assert np.isfinite(sight.upload).any()
+    view = recorded_view(alone, "collusion", there, absent)
+    upload = view.table(1, "upload")
+    assert upload is not None
+    assert view.table(1, "own_upload") is None
+    assert np.isfinite(upload).any()

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from fedkge.attacks import ATTACKS
-from fedkge.attacks.view import Adversary, Sight, View
 from fedkge.experiments.recorded_views import recorded_view
 from fedkge.experiments.targets import draw_targets, pool_of
-from fedkge.federation.messages import Rows
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph
+from fedkge.runs.round import Rows
 from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.view import Adversary, Piece, View
 from tests.experiments.test_recorded_views import SHARDS, tiny
 
 VICTIM, CLIENT, THIRD = "client-0", "client-1", "client-2"
-PIECES = ("sent", "upload", "result", "own_upload", "relations")
+PIECES: tuple[Piece, ...] = get_args(Piece)
 
 
 @dataclass
@@ -78,9 +78,10 @@ def by_name(run: Run, client: str, rows: Rows | None, relations: bool = False) -
     return None if rows is None else {name: rows[place].tobytes() for place, name in enumerate(names)}
 
 
-def held(run: Run, sight: Sight, piece: str) -> dict[str, bytes] | None:
-    """The rows that a sight holds, by name; every other row must be NaN throughout."""
-    table = getattr(sight, piece)
+def held(run: Run, view: View, number: int, piece: Piece) -> dict[str, bytes] | None:
+    """The rows that a view holds of a round, by name; every other row must be NaN throughout."""
+    table = view.table(number, piece)
+    assert view.holds(number, piece) == (table is not None)
     if table is None:
         return None
     names = run.relations if piece == "relations" else run.entities
@@ -90,7 +91,7 @@ def held(run: Run, sight: Sight, piece: str) -> dict[str, bytes] | None:
     return {names[place]: table[place].tobytes() for place in np.flatnonzero(known)}
 
 
-def expected(run: Run, truth: Truth, kind: Adversary, piece: str) -> dict[str, bytes] | None:
+def expected(run: Run, truth: Truth, kind: Adversary, piece: Piece) -> dict[str, bytes] | None:
     """What a party of this kind may hold, from the truth alone."""
     if piece == "relations":
         return None if kind == "server" else by_name(run, CLIENT, truth.relations[CLIENT], relations=True)
@@ -107,11 +108,13 @@ def expected(run: Run, truth: Truth, kind: Adversary, piece: str) -> dict[str, b
 
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("kind", get_args(Adversary))
-def test_each_party_holds_exactly_what_it_sent_and_was_sent(witnessed: Witnessed, kind: Adversary, piece: str) -> None:
+def test_each_party_holds_exactly_what_it_sent_and_was_sent(
+    witnessed: Witnessed, kind: Adversary, piece: Piece
+) -> None:
     run = witnessed.run
     view = recorded_view(run, kind, VICTIM, CLIENT)
     for number, truth in witnessed.rounds.items():
-        assert held(run, view.look(number), piece) == expected(run, truth, kind, piece), number
+        assert held(run, view, number, piece) == expected(run, truth, kind, piece), number
 
 
 def test_the_fraction_left_somebody_out(witnessed: Witnessed) -> None:
@@ -187,11 +190,11 @@ def spoil(folder: Path, words: tuple[str, ...]) -> int:
     return len(files)
 
 
-def same_sights(one: View, other: View) -> None:
+def same_tables(one: View, other: View) -> None:
     assert one.rounds == other.rounds
     for number in one.rounds:
         for piece in PIECES:
-            first, second = getattr(one.look(number), piece), getattr(other.look(number), piece)
+            first, second = one.table(number, piece), other.table(number, piece)
             np.testing.assert_array_equal(first, second)
 
 
@@ -217,7 +220,7 @@ def test_garbage_in_place_of_others_changes_nothing_for_a_client(witnessed: Witn
     own = {key: array for key, array in run.tensors.items() if key.endswith(f"/{CLIENT}")}
     spoiled = replace(run, directory=tmp_path / "spoiled", shards=(junk, run.shards[1], junk), tensors=own)
     poor = recorded_view(spoiled, "client", VICTIM, CLIENT)
-    same_sights(view, poor)
+    same_tables(view, poor)
     assert scores_of(view, witnessed) == scores_of(poor, witnessed)
 
 
@@ -230,7 +233,7 @@ def test_garbage_in_place_of_private_tables_changes_nothing_for_the_server(
     assert spoil(tmp_path / "spoiled", ("private-",)) == 3 * len(witnessed.rounds)
     auxiliary = run.shards[0].train[:40]
     view, poor = (recorded_view(one, "server", VICTIM, CLIENT, auxiliary) for one in (run, spoiled_run(run, tmp_path)))
-    same_sights(view, poor)
+    same_tables(view, poor)
     assert scores_of(view, witnessed) == scores_of(poor, witnessed)
 
 
@@ -243,7 +246,7 @@ def test_a_collusion_reads_no_third_partys_private_tables(witnessed: Witnessed, 
     assert run.directory is not None
     shutil.copytree(run.directory, tmp_path / "spoiled")
     assert spoil(tmp_path / "spoiled", (f"private-{VICTIM}", f"private-{THIRD}")) == 2 * len(witnessed.rounds)
-    same_sights(
+    same_tables(
         recorded_view(run, "collusion", VICTIM, CLIENT),
         recorded_view(spoiled_run(run, tmp_path), "collusion", VICTIM, CLIENT),
     )

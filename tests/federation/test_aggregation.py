@@ -1,5 +1,8 @@
+"""Each aggregation by name, with its rule; then averaging itself, complaints about uploads, and claimed weights."""
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,97 +10,33 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.federation import aggregation
 from fedkge.federation.aggregation import AGGREGATIONS, average, make_aggregation
 from fedkge.federation.claimed_weights import believable_weights
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.upload_checks import complaint
 from fedkge.runs.run import shape_of
+from tests.cases.aggregations import AggregationCase, rows_at_once, uploads_of_a_round
 from tests.short_runs import make_clients, short
 
-FLOATS = st.floats(-1000, 1000, width=32)
+__all__ = ["rows_at_once"]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[1, 4, 4096])
-def rows_at_once(request):
-    """Small blocks too, so that small tables have several."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aggregation, "ROWS_AT_ONCE", request.param)
-        yield
+class TestMean(AggregationCase):
+    name = "mean"
+
+    def rule(self, numbers: Sequence[float], claims: Sequence[float]) -> float:  # noqa: ARG002
+        return sum(numbers) / len(numbers)
 
 
-@st.composite
-def federations(draw):
-    """A table, and for some clients the rows that each owns and uploads."""
-    size, width = draw(st.integers(1, 12)), draw(st.integers(1, 4))
-    table = draw(arrays(np.float32, (size, width), elements=FLOATS))
-    owners, uploads, weights = {}, {}, {}
-    for number in range(draw(st.integers(1, 5))):
-        places = draw(st.lists(st.integers(0, size - 1), unique=True))
-        owners[f"client-{number}"] = np.array(places, dtype=np.int64)
-        uploads[f"client-{number}"] = draw(arrays(np.float32, (len(places), width), elements=FLOATS))
-        weights[f"client-{number}"] = float(draw(st.integers(1, 10**6)))
-    return table, uploads, owners, weights
+class TestWeightedMean(AggregationCase):
+    name = "weighted"
 
-
-def brute_force(table, uploads, owners, weights):
-    """One row and one column at a time."""
-    result = table.copy()
-    for row in range(len(table)):
-        holders = [(name, list(owners[name]).index(row)) for name in sorted(uploads) if row in owners[name]]
-        for column in range(table.shape[1]):
-            total = sum(weights[name] for name, _ in holders)
-            if holders:
-                summed = sum(weights[name] * float(uploads[name][place, column]) for name, place in holders)
-                result[row, column] = np.float32(summed / total)
-    return result
-
-
-@given(federations())
-def test_unweighted_mean_equals_brute_force(federation):
-    table, uploads, owners, weights = federation
-    equal = dict.fromkeys(weights, 1.0)
-    np.testing.assert_array_equal(average(table, uploads, owners, equal), brute_force(table, uploads, owners, equal))
-
-
-@given(federations())
-def test_weighted_mean_equals_brute_force(federation):
-    np.testing.assert_array_equal(average(*federation), brute_force(*federation))
-
-
-@given(federations(), st.randoms(use_true_random=False))
-def test_order_of_answers_does_not_matter(federation, random):
-    table, uploads, owners, weights = federation
-    shuffled = list(uploads.items())
-    random.shuffle(shuffled)
-    assert average(table, dict(shuffled), owners, weights).tobytes() == average(*federation).tobytes()
-
-
-@given(
-    arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)),
-    st.lists(st.integers(1, 10**9), min_size=1, max_size=6),
-)
-def test_mean_of_equal_rows_is_that_row_bit_for_bit(rows, weights):
-    names = [f"client-{number}" for number in range(len(weights))]
-    everything = dict.fromkeys(names, np.arange(3))
-    weight = {name: float(number) for name, number in zip(names, weights, strict=True)}
-    result = average(np.ones_like(rows), dict.fromkeys(names, rows), everything, weight)
-    assert result.tobytes() == rows.tobytes()
-
-
-@given(federations())
-def test_rows_that_nobody_uploaded_stay_and_the_input_is_left_alone(federation):
-    table, uploads, owners, _ = federation
-    before = table.tobytes()
-    result = average(*federation)
-    lonely = sorted(set(range(len(table))) - {int(place) for name in uploads for place in owners[name]})
-    assert result[lonely].tobytes() == table[lonely].tobytes()
-    assert table.tobytes() == before
-    assert result.dtype == np.float32
+    def rule(self, numbers: Sequence[float], claims: Sequence[float]) -> float:
+        weighted = (claim * number for claim, number in zip(claims, numbers, strict=True))
+        return sum(weighted) / sum(claims)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +92,7 @@ def test_a_client_with_no_row_in_common_keeps_its_claim_and_bounds_nobody():
     assert believable_weights({"c": 7}, [{"c": np.arange(2)}]) == {"c": 7.0}
 
 
-@given(federations(), st.integers(1, 10**6), st.data())
+@given(uploads_of_a_round(), st.integers(1, 10**6), st.data())
 def test_claims_of_like_density_count_as_they_are(federation, density, data):
     """Where nothing is capped, the mean is the same as before, bit for bit."""
     _, _, owners, _ = federation
@@ -195,13 +134,3 @@ def test_a_registered_aggregation_is_what_the_server_uses(shards, monkeypatch):
 def test_an_unknown_aggregation_names_the_near_ones():
     with pytest.raises(ConfigurationError, match="unknown aggregation 'wieghted': did you mean weighted"):
         make_aggregation("wieghted")
-
-
-def test_doubts_are_told_only_where_claims_count(shards):
-    configuration = short()
-    for name, told in (("mean", False), ("weighted", True)):
-        clients = make_clients(shards.graphs, configuration)
-        plan = ServerPlan(shape_of(configuration), seed=5, aggregation=make_aggregation(name))
-        server = Server(EmbeddedEngine(clients, threads=1), plan)
-        server.weights = dict.fromkeys(server.weights, 0.5)
-        assert bool(server.doubted) is told

@@ -30,6 +30,7 @@ from fedkge.deploy.status import Status, read_status
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.recorded_audit import run_audit
 from fedkge.report.gather import gather
+from fedkge.runs.round import Parties
 from fedkge.runs.run import RunDirectory
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.vectors.exporting import export_vectors
@@ -351,7 +352,7 @@ def test_a_transcript_with_strange_folders(trained: Path, tmp_path: Path) -> Non
         (target / "transcript" / name).mkdir()
     (target / "transcript" / "round-000009").write_text("a file")
     assert Transcript(target).rounds() == Transcript(trained).rounds() == [1, 2]
-    assert Transcript(target).view(server=True).rounds() == [1, 2]
+    assert Transcript(target).rounds(Parties(server=True)) == [1, 2]
 
 
 def test_a_status_of_another_kind_is_none(tmp_path: Path) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.base.errors import NumericalError
 from fedkge.models.loss import self_adversarial
-from fedkge.models.negatives import Negatives
-from fedkge.models.training import Trainer, TrainingOptions
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 50.0, 89.0, 1e4])
@@ -31,10 +28,3 @@ def test_large_scores_stay_finite(size, dtype):
 def test_temperature_zero_weighs_all_alike():
     result = self_adversarial(np.zeros(1), np.array([[-1.0, 3.0]]), temperature=0.0)
     np.testing.assert_allclose(result.negative, 0.5 / (1 + np.exp([[1.0, -3.0]])))
-
-
-def test_a_loss_that_is_not_finite_is_an_error(case):
-    case.embedding.tables.entities[0, 0] = np.nan
-    trainer = Trainer(case.embedding, Negatives(7, 4), TrainingOptions())
-    with pytest.raises(NumericalError, match="lower the learning rate"):
-        trainer.step(np.array([[0, 0, 1]], dtype=np.int32), np.random.default_rng(0))

@@ -1,34 +1,40 @@
-"""Optimisers equal NumPy twins step by step."""
+"""Each optimiser by name, with its textbook update; the tests are in `OptimiserCase`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import pytest
 
-from fedkge.models.optimisers import OPTIMISERS, make_optimiser
 from fedkge.models.tables import RowGradient
+from tests.cases.optimisers import RATE, ROWS, WIDTH, OptimiserCase, Twin
 
-RATE, ROWS, WIDTH = 0.05, 6, 3
+
+class GradientDescent(Twin):
+    def step(self, table: Any, dense: Any, touched: Any) -> Any:  # noqa: ARG002
+        return table - RATE * dense
 
 
-class Twin:
-    """The textbook update on dense arrays; lazy Adam keeps a clock per row and leaves untouched rows alone."""
+class TextbookAdagrad(Twin):
+    def __init__(self) -> None:
+        self.squares = np.zeros((ROWS, WIDTH))
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def step(self, table: Any, dense: Any, touched: Any) -> Any:  # noqa: ARG002
+        self.squares += dense**2
+        return table - RATE * dense / (np.sqrt(self.squares) + 1e-10)
+
+
+class TextbookAdam(Twin):
+    """Lazy Adam keeps a clock per row and leaves rows without a gradient alone."""
+
+    def __init__(self, lazy: bool) -> None:
+        self.lazy = lazy
         self.first, self.second = np.zeros((ROWS, WIDTH)), np.zeros((ROWS, WIDTH))
         self.clock = np.zeros((ROWS, 1))
 
-    def step(self, table, dense, touched):
-        active = np.zeros((ROWS, 1), dtype=bool)
+    def step(self, table: Any, dense: Any, touched: Any) -> Any:
+        active = np.full((ROWS, 1), not self.lazy)
         active[touched] = True
-        if self.name == "sgd":
-            return table - RATE * dense
-        if self.name == "adagrad":
-            self.second += dense**2
-            return table - RATE * dense / (np.sqrt(self.second) + 1e-10)
-        if self.name == "adam":
-            active[:] = True
         self.clock += active
         self.first = np.where(active, 0.9 * self.first + 0.1 * dense, self.first)
         self.second = np.where(active, 0.999 * self.second + 0.001 * dense**2, self.second)
@@ -37,52 +43,36 @@ class Twin:
         return np.where(active, table - RATE * first / (np.sqrt(second) + 1e-8), table)
 
 
-@pytest.mark.parametrize("name", sorted(OPTIMISERS))
-def test_equals_its_twin_step_by_step(name):
-    generator = np.random.default_rng(3)
-    table = generator.normal(size=(ROWS, WIDTH))
-    expected, twin = table.copy(), Twin(name)
-    optimiser = make_optimiser(name, table, RATE)
-    gradient = RowGradient(ROWS, WIDTH, ROWS, np.float64)
-    for _ in range(25):
-        touched = generator.choice(ROWS, size=generator.integers(0, ROWS), replace=False).astype(np.int32)
-        dense = np.zeros((ROWS, WIDTH))
-        dense[touched] = generator.normal(size=(len(touched), WIDTH))
-        gradient.touch(touched)
-        gradient.values[gradient.slots[touched]] = dense[touched]
-        optimiser.step(table, gradient)
-        gradient.clear()
-        expected = twin.step(expected, dense, touched)
-        np.testing.assert_allclose(table, expected, rtol=1e-10, atol=1e-12)
+class TestSGD(OptimiserCase):
+    name = "sgd"
+
+    def twin(self) -> Twin:
+        return GradientDescent()
 
 
-@pytest.mark.parametrize("name", sorted(OPTIMISERS))
-def test_state_can_be_copied_back(name):
-    """A restored optimiser goes on exactly as the one it was copied from."""
-    generator = np.random.default_rng(4)
-    gradient = RowGradient(ROWS, WIDTH, ROWS)
-    table = generator.normal(size=(ROWS, WIDTH)).astype(np.float32)
-    first = make_optimiser(name, table, RATE)
+class TestAdagrad(OptimiserCase):
+    name = "adagrad"
 
-    def step(optimiser, rows):
-        gradient.touch(np.array([1, 4], np.int32))
-        gradient.values[:2] = generator.normal(size=(2, WIDTH))
-        optimiser.step(rows, gradient)
-        gradient.clear()
-
-    step(first, table)
-    second = make_optimiser(name, table, RATE)
-    for key, value in second.state().items():
-        value[...] = first.state()[key]
-    copy = table.copy()
-    generator = np.random.default_rng(6)
-    step(first, table)
-    generator = np.random.default_rng(6)
-    step(second, copy)
-    np.testing.assert_array_equal(table, copy)
+    def twin(self) -> Twin:
+        return TextbookAdagrad()
 
 
-def test_repeated_rows_are_summed_in_one_slot():
+class TestLazyAdam(OptimiserCase):
+    name = "lazy-adam"
+
+    def twin(self) -> Twin:
+        return TextbookAdam(lazy=True)
+
+
+class TestAdam(OptimiserCase):
+    name = "adam"
+    moves_untouched_rows = True
+
+    def twin(self) -> Twin:
+        return TextbookAdam(lazy=False)
+
+
+def test_repeated_rows_are_summed_in_one_slot() -> None:
     gradient = RowGradient(rows=5, width=1, capacity=5)
     gradient.touch(np.array([2, 2, 0, 2], np.int32))
     assert gradient.touched.tolist() == [2, 0]

@@ -17,6 +17,7 @@ from fedkge.graph import Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.events import Charge, SampledGaussian
+from tests.accounting.complete import FACTS
 from tests.experiments.test_recorded_views import tiny
 
 NASTY = (
@@ -64,7 +65,7 @@ def promise(run: Path, target: Path, multiplier: float) -> Path:
     (target / "ledger.jsonl").unlink()
     ledger = Ledger.open(target / "ledger.jsonl")
     for client in ("client-0", "client-1"):
-        ledger.promise(Promise(client, 1e-5, 8.0, "rdp", largest_round=charges, facts={"batch": 64}))
+        ledger.promise(Promise(client, 1e-5, 8.0, "rdp", largest_round=charges, facts=FACTS))
         for number in range(1, 21):
             ledger.charge(client, number, charges)
             ledger.release(client, number)

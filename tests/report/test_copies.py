@@ -48,11 +48,11 @@ def neighbour(shards: Shards) -> Shards:
 def test_the_report_says_what_a_guess_is_worth_and_what_the_copies_hold(tmp_path: Path) -> None:
     trained = train(SHARDS, out=tmp_path / "run", **OPTIONS)
     document = gather(tmp_path / "run")
-    plan = Ledger.read(tmp_path / "run" / "ledger.jsonl").promises["client-0"].facts["copy"]
+    plan = Ledger.read(tmp_path / "run" / "ledger.jsonl").promises["client-0"].facts.mechanism
     guess = document.claim.clients[0].guess
     assert guess is not None
-    assert guess.answer == pytest.approx(1 - flip_chance(plan["epsilon"]))
-    assert guess.counts_agree == pytest.approx(1 - flip_chance(2 / plan["profile_scale"]))
+    assert guess.answer == pytest.approx(1 - flip_chance(plan.response_epsilon))
+    assert guess.counts_agree == pytest.approx(1 - flip_chance(2 / plan.count_scale))
     assert [line for line in document.claim.guessing if guess.words in line]
     page = render(document)
     assert all(escape(line) in page for line in document.claim.guessing)

@@ -15,11 +15,13 @@ import tomlkit
 from fedkge.accounting.posterior import guess_worth
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import parse
+from fedkge.defences.defence import Defence
 from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT, ClientClaim
-from fedkge.report.promised import _guessing, _mechanism
+from fedkge.report.promise_words import mechanism_sentence
+from fedkge.report.promised import _guessing
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -94,7 +96,7 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert any("counts and its answers together" in warning for warning in claim.warnings)
     assert ["one answer alone is right with 99." in line for line in claim.guessing] == [True]
     assert "shows less than an ordinary triple" in document.limits[0]
-    assert dict(claim.facts)["copy"].startswith("profile scale ")
+    assert dict(claim.facts)["copy"].startswith("noisy counts of scale ")
     assert not {"noise", "clip"} & set(dict(claim.facts))
     assert any("research seed" in warning for warning in claim.warnings)
     assert document.method.seed_note.startswith("RESEARCH SEED")
@@ -118,8 +120,9 @@ def test_clients_whose_copies_differ_are_told_apart() -> None:
 
 
 def test_the_mechanism_is_told_in_words() -> None:
-    copied, stepped = (_mechanism(parse(options)) for options in ({"epsilon": 8.0}, {"noise": 3.0}))
-    assert copied.startswith("recommended: counts with geometric noise and randomised responses, once")
+    promised = (Defence(parse(options), 1000, 100, 3.0).promise("a") for options in ({"epsilon": 8.0}, {"noise": 3.0}))
+    copied, stepped = (mechanism_sentence(promise.facts) for promise in promised)
+    assert copied.startswith("recommended: noisy counts, then randomised responses about likely triples, once")
     assert stepped.startswith("noisy-steps: Poisson samples, gradients of single triples clipped to 0.5")
 
 

@@ -9,8 +9,9 @@ from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Failure
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import Federation
+from fedkge.runs.round import Parties
 from fedkge.runs.run import RunDirectory, shape_of
-from fedkge.runs.transcript import Transcript, View, recorded_rounds
+from fedkge.runs.transcript import Transcript, recorded_rounds
 from tests.short_runs import Mischief, make_clients, short
 
 NAMES = ["client-0", "client-1", "client-2"]
@@ -52,7 +53,7 @@ def recorded(shards, tmp_path):
     for number in (1, 2, 3):
         reports[number] = server.run_round()
         if number != 2:
-            transcript.write(reports[number])
+            transcript.write(reports[number].messages())
     return transcript, reports
 
 
@@ -67,55 +68,54 @@ def equal(seen, report, broadcasts, uploads):
 
 def test_the_server_sees_every_message(recorded):
     transcript, reports = recorded
-    view = transcript.view(server=True)
-    assert view.rounds() == transcript.rounds() == [1, 3]
-    equal(view.see(1), reports[1], NAMES, NAMES)
-    equal(view.see(3), reports[3], NAMES, NAMES[:2])
+    server = Parties(server=True)
+    assert transcript.rounds(server) == transcript.rounds() == [1, 3]
+    equal(transcript.read(1, server), reports[1], NAMES, NAMES)
+    equal(transcript.read(3, server), reports[3], NAMES, NAMES[:2])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_client_sees_its_own_messages_only(recorded, name):
     transcript, reports = recorded
-    equal(transcript.view(clients=[name]).see(1), reports[1], [name], [name])
-    equal(transcript.view(clients=name).see(3), reports[3], [name], [name] if name != "client-2" else [])
+    equal(transcript.read(1, Parties.of(name)), reports[1], [name], [name])
+    equal(transcript.read(3, Parties.of(name)), reports[3], [name], [name] if name != "client-2" else [])
 
 
 def test_a_collusion_sees_the_union(recorded):
     transcript, reports = recorded
-    equal(transcript.view(clients=["client-0", "client-2"]).see(1), reports[1], NAMES[::2], NAMES[::2])
-    equal(transcript.view(server=True, clients=["client-1"]).see(1), reports[1], NAMES, NAMES)
+    equal(transcript.read(1, Parties.of("client-0", "client-2")), reports[1], NAMES[::2], NAMES[::2])
+    equal(transcript.read(1, Parties.of("client-1", server=True)), reports[1], NAMES, NAMES)
 
 
-def test_a_view_cannot_be_widened(recorded):
-    view = recorded[0].view(clients=["client-0"])
+def test_who_looks_cannot_be_widened(recorded):
+    parties = Parties.of("client-0")
     for attribute, value in (("server", True), ("clients", frozenset(NAMES)), ("anything", 1)):
-        with pytest.raises(AttributeError):
-            setattr(view, attribute, value)
-    assert not hasattr(view, "__dict__")
-    assert {name for name in dir(view) if not name.startswith("_")} == {"clients", "rounds", "see", "server"}
-    assert isinstance(view.clients, frozenset)
-    view.see(1).uploads.update({"client-1": {}})
-    assert set(view.see(1).uploads) == {"client-0"}
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(parties, attribute, value)
+    assert not hasattr(parties, "__dict__")
+    assert isinstance(parties.clients, frozenset)
+    recorded[0].read(1, parties).uploads.update({"client-1": {}})
+    assert set(recorded[0].read(1, parties).uploads) == {"client-0"}
 
 
 @pytest.mark.parametrize("name", ["*", "client-*", "client-?", "../round-000001/upload-client-1", "", "CLIENT-1"])
 def test_odd_names_open_nothing(recorded, name):
-    view = recorded[0].view(clients=[name])
-    assert view.rounds() == []
-    assert (view.see(1).broadcasts, view.see(1).uploads) == ({}, {})
+    parties = Parties.of(name)
+    assert recorded[0].rounds(parties) == []
+    seen = recorded[0].read(1, parties)
+    assert (seen.broadcasts, seen.uploads) == ({}, {})
 
 
-def test_nobody_has_no_view(tmp_path):
-    with pytest.raises(ConfigurationError, match="name at least one"):
-        Transcript(tmp_path).view()
-    with pytest.raises(ConfigurationError, match="name at least one"):
-        View(tmp_path, False, frozenset())
+def test_nobody_sees_nothing():
+    for nobody in (Parties, Parties.of):
+        with pytest.raises(ConfigurationError, match="name at least one"):
+            nobody()
 
 
 @pytest.mark.parametrize("number", [0, 2, 4])
 def test_a_round_that_was_not_recorded_says_so(recorded, number):
     with pytest.raises(RunError, match=f"round {number} was not recorded: train with --record"):
-        recorded[0].view(server=True).see(number)
+        recorded[0].read(number, Parties(server=True))
 
 
 def test_writing_a_round_again_forgets_what_a_crash_left(recorded, tmp_path):
@@ -123,8 +123,8 @@ def test_writing_a_round_again_forgets_what_a_crash_left(recorded, tmp_path):
     folder = tmp_path / "transcript" / "round-000003"
     (folder / "upload-client-2.safetensors").write_bytes((folder / "upload-client-1.safetensors").read_bytes())
     (folder / "upload-client-1.safetensors.partial").write_bytes(b"half")
-    transcript.write(reports[3])
-    equal(transcript.view(server=True).see(3), reports[3], NAMES, NAMES[:2])
+    transcript.write(reports[3].messages())
+    equal(transcript.read(3, Parties(server=True)), reports[3], NAMES, NAMES[:2])
     assert not list(folder.glob("*.partial"))
 
 
@@ -137,20 +137,20 @@ def test_private_tables_are_their_holders_alone(shards, tmp_path, strategy, priv
     federation.run()
     transcript = Transcript(tmp_path)
     for number in (1, 2):
-        assert transcript.view(server=True).see(number).private == {}
-        assert set(transcript.view(server=True).see(number).results) == set(NAMES)
+        assert transcript.read(number, Parties(server=True)).private == {}
+        assert set(transcript.read(number, Parties(server=True)).results) == set(NAMES)
         for name in NAMES:
-            seen = transcript.view(clients=[name]).see(number)
+            seen = transcript.read(number, Parties.of(name))
             assert set(seen.private) == set(seen.results) == {name}
             assert set(seen.private[name]) == {private}
-        assert set(transcript.view(server=True, clients=["client-1"]).see(number).private) == {"client-1"}
+        assert set(transcript.read(number, Parties.of("client-1", server=True)).private) == {"client-1"}
     tables = {"entities": federation.clients["client-0"].embedding.tables.entities}
     tables["relations"] = federation.clients["client-0"].embedding.tables.relations
-    last = transcript.view(clients=["client-0"]).see(2)
+    last = transcript.read(2, Parties.of("client-0"))
     np.testing.assert_array_equal(last.private["client-0"][private], tables[private])
     for sent, result in zip(
-        transcript.view(server=True).see(2).broadcasts.values(),
-        transcript.view(server=True).see(1).results.values(),
+        transcript.read(2, Parties(server=True)).broadcasts.values(),
+        transcript.read(1, Parties(server=True)).results.values(),
         strict=True,
     ):
         assert {kind: rows.tobytes() for kind, rows in sent.items()} == {k: r.tobytes() for k, r in result.items()}

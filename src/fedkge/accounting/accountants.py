@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from fedkge.accounting.facts import Neighbours
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.registry import look_up
 from fedkge.mechanisms.events import Charge, Event
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fedkge.accounting.published import PublishedAccountant
     from fedkge.accounting.rdp import RDPAccountant
 
-NEIGHBOURS = "add or remove one triple"
+NEIGHBOURS = Neighbours.ADD_OR_REMOVE_TRIPLE
 """The neighbouring relation of every accountant here."""
 
 
@@ -55,7 +56,7 @@ def merged(charges: Iterable[Charge]) -> tuple[Charge, ...]:
     steps: dict[Event, int] = {}
     for charge in charges:
         if charge.steps < 0:
-            raise ConfigurationError(f"a charge of {charge.steps} steps: expected none or more, got fewer than none")
+            raise ConfigurationError(f"steps of a charge: expected a number >= 0, got {charge.steps}")
         if charge.steps:
             steps[charge.event] = steps.get(charge.event, 0) + charge.steps
     return tuple(Charge(event, count) for event, count in steps.items())

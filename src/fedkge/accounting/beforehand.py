@@ -24,7 +24,7 @@ def apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
     pure, rest = [], []
     for charge in merged(charges):
         if isinstance(charge.event, Size | Names):
-            pure.append(charge.event.cells * charge.steps / charge.event.scale)
+            pure.append(charge.event.sensitivity * charge.steps / charge.event.scale)
         else:
             rest.append(charge)
     return math.fsum(pure), tuple(rest)

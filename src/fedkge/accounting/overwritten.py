@@ -11,7 +11,7 @@ from typing import Any
 from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.statements import spending_over_runs
-from fedkge.accounting.validity import why_not_private
+from fedkge.accounting.validity import faults
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def overwritten_runs(ledger: Ledger, paths: Iterable[Path]) -> Mapping[str, Over
     found = {}
     for client, promise in ledger.promises.items():
         total = totals[promise.delta][client]
-        void = any(why_not_private(each.promises[client]) for each in earlier if client in each.promises)
+        void = any(faults(each.promises[client]) for each in earlier if client in each.promises)
         cost = math.inf if void else total.spending.epsilon(promise.delta, accountant)
         found[client] = Overwritten(len(earlier), cost, bool(total.unsure))
     return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fedkge.accounting.ledger_lines import NONCE, RUN, read_lines, sealed
-from fedkge.accounting.statements import DATA
 
-OWN = (DATA, NONCE, RUN)
+OWN = ("data", NONCE, RUN)
 """What a ledger's holder recognises data, lines and the run by; nobody else needs it."""
 
 

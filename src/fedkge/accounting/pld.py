@@ -147,7 +147,7 @@ def interval_for(charges: Sequence[Charge], finest: float = FINEST_INTERVAL) -> 
 def _multiplier(event: Event) -> float:
     """Of the one Gaussian that stands for all noise of a step."""
     if isinstance(event, SampledTest):
-        return float((event.test**-2 + event.gradient**-2 + 2.25 * event.gap**-2) ** -0.5)
+        return float((event.test**-2 + event.gradient**-2 + event.range_of_unit_gap**2 * event.gap**-2) ** -0.5)
     if isinstance(event, PublishedTest):
         return event.gradient
     if isinstance(event, Geometric | Responses | Size | Names):

@@ -23,7 +23,7 @@ EVEN = 0.5
 class GuessWorth:
     """Chances about one triple, for an adversary who knows all others. Each lies between 0.5 (a coin) and 1.
 
-    >>> charges = [Charge(Geometric(2 / 3.8)), Charge(Responses(0.2))]  # a copy at epsilon 4: counts 3.8, answers 0.2
+    >>> charges = [Charge(Geometric(Geometric.scale_for(3.8))), Charge(Responses(0.2))]  # a copy at epsilon 4
     >>> worth = guess_worth(charges, epsilon=4.0, delta=1e-5)
     >>> [round(100 * chance) for chance in (worth.typical, worth.counts_agree or 0, worth.answer or 0, worth.worst)]
     [88, 98, 55, 98]
@@ -58,7 +58,7 @@ class GuessWorth:
     def words(self) -> str:
         """The chances in plain words.
 
-        >>> print(guess_worth([Charge(Geometric(2 / 2)), Charge(Responses(6.0))], epsilon=8.0, delta=1e-5).words[:71])
+        >>> print(guess_worth([Charge(Geometric(1)), Charge(Responses(6.0))], epsilon=8.0, delta=1e-5).words[:71])
         Somebody who knows all other triples and sees the whole copy guesses wh
         """
         copied = self.answer is not None
@@ -109,7 +109,7 @@ def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptiv
 def _pure_epsilon(charge: Charge) -> float | None:
     """The most by which any outcome of the charge changes the logarithm of the odds; None where nothing bounds it."""
     if isinstance(charge.event, Geometric | Size):
-        return charge.event.cells * charge.steps / charge.event.scale
+        return charge.event.sensitivity * charge.steps / charge.event.scale
     return charge.steps * charge.event.epsilon if isinstance(charge.event, Responses) else None
 
 

@@ -43,14 +43,9 @@ def bounded_range_delta(range_: float, epsilon: float) -> float:
     return math.expm1((epsilon - range_) / 2) ** 2 / -math.expm1(-range_)
 
 
-def range_of_gap(gap: float) -> float:
-    """The bounded range of the arg max with Gumbel noise of scale 2 C2 `gap`: 3 C2 over that scale."""
-    return 1.5 / gap
-
-
 def unsampled_delta(event: SampledTest, epsilons: Numbers) -> Numbers:
     """The privacy profile of arg max, test and gradient together, for a triple that is surely in the batch."""
-    width = range_of_gap(event.gap)
+    width = event.range
     noise = (event.test**-2 + event.gradient**-2) ** -0.5
     panels = math.ceil(2 * width * noise / PANEL)
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
@@ -73,7 +68,7 @@ def _gaussian_delta(multiplier: float, epsilons: Numbers) -> Numbers:
 def sampled_test_distribution(event: SampledTest, interval: float) -> Any:
     """The losses of one step of propose, test, release in both directions, without the failures of its test."""
     noise = (event.test**-2 + event.gradient**-2) ** -0.5
-    reach = range_of_gap(event.gap) + gaussian_reach(noise)
+    reach = event.range + gaussian_reach(noise)
     return amplified(lambda epsilons: unsampled_delta(event, epsilons), reach, event.rate, interval)
 
 

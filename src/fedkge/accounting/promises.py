@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from fedkge.accounting.accountants import ACCOUNTANTS, NEIGHBOURS, check_delta, merged
-from fedkge.base.errors import ConfigurationError
+from fedkge.accounting.facts import UNKNOWN, Facts, Neighbours, Payment, Plan
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.base.registry import look_up
 from fedkge.mechanisms.events import Charge, Names
-
-UNIT = "triple"
-COPIED = "copy"
-"""The fact of a promise that says how a graph is copied once: rounds after that cost nothing, however many."""
 
 COSTLY_WHEN_LARGE = ("rate", "failure", "passed", "epsilon")
 """The fields of events that cost more the larger they are; of all others, which are noise, the smaller."""
@@ -25,10 +23,9 @@ class Promise:
     """One client's promise for one run.
 
     `epsilon` is the budget (None: spending is counted, not limited), `largest_round` the most that one round may
-    spend, and `facts` whatever else a reader of the ledger should know: `data`, a keyed digest by which its
-    holder recognises runs on the same triples, batch, steps, clipping, noise.
+    spend. `facts` say what the numbers rest on; `validity.faults` says whether they are a guarantee.
 
-    >>> promise = Promise("client-0", delta=1e-5, epsilon=8, largest_round=(), facts={"batch": 4096})
+    >>> promise = Promise("client-0", delta=1e-5, epsilon=8, facts=Facts(defence="recommended"))
     >>> Promise.of_record(promise.record()) == promise
     True
     """
@@ -37,37 +34,66 @@ class Promise:
     delta: float
     epsilon: float | None = None
     accountant: str = "pld"
-    neighbours: str = NEIGHBOURS
-    unit: str = UNIT
+    neighbours: Neighbours = NEIGHBOURS
     largest_round: tuple[Charge, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = UNKNOWN
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
         look_up(ACCOUNTANTS, self.accountant, "accountant")
         if self.epsilon is not None and not self.epsilon > 0:
             raise ConfigurationError(f"epsilon: expected a budget above 0, got {self.epsilon}")
+        try:
+            Facts.of_record(self.facts.record())
+            object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+        except ValueError as error:
+            raise ConfigurationError(f"facts of a promise: {error}") from error
         object.__setattr__(self, "largest_round", merged(self.largest_round))
-        object.__setattr__(self, "facts", json.loads(json.dumps(dict(self.facts))))
 
     @property
-    def summary(self) -> str:
-        """The promise in a few words."""
-        budget = "epsilon without limit" if self.epsilon is None else f"epsilon {self.epsilon:g}"
-        facts = "".join(f", {key} {value}" for key, value in self.facts.items())
-        return f"{budget} at delta {self.delta:g} ({self.accountant}{facts})"
+    def plan(self) -> Plan:
+        """What was planned before the first round; an error where the promise does not say."""
+        if self.facts.plan is None:
+            raise PrivacyError(
+                f"{self.client}: expected a promise that says rounds, triples and noise, got one without; start a new "
+                "run: `fedkge account` adds the two up"
+            )
+        return self.facts.plan
+
+    def is_paid(self, payment: Payment) -> bool:
+        """Whether the charges of its rounds have this meaning; False where the promise does not say.
+
+        >>> Promise("client-0", delta=1e-5).is_paid(Payment.WHOLE_BUDGET)
+        False
+        """
+        return self.facts.plan is not None and self.facts.plan.payment is payment
 
     def record(self) -> dict[str, Any]:
         """The promise as plain values, for JSON."""
-        values = {**self.__dict__, "facts": dict(self.facts)}
+        values = {**self.__dict__, "neighbours": self.neighbours.value, "facts": self.facts.record()}
         return {**values, "largest_round": [charge.record() for charge in self.largest_round]}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Promise:
-        """The promise that `record` was made from."""
-        values = {key: value for key, value in record.items() if key != "kind"}
-        largest = tuple(Charge.of_record(charge) for charge in values.pop("largest_round"))
-        return cls(**values, largest_round=largest)
+        """The promise that `record` was made from; a ValueError where it holds anything else."""
+        try:
+            line = msgspec.convert({key: value for key, value in record.items() if key != "kind"}, _Line)
+            largest = tuple(Charge.of_record(charge) for charge in line.largest_round)
+            return cls(line.client, line.delta, line.epsilon, line.accountant, line.neighbours, largest, line.facts)
+        except (msgspec.ValidationError, ConfigurationError) as error:
+            raise ValueError(str(error)) from error
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A promise in a line of a ledger: nothing may be missing, and nothing else be there."""
+
+    client: str
+    delta: float
+    epsilon: float | None
+    accountant: str
+    neighbours: Neighbours
+    largest_round: tuple[dict[str, Any], ...]
+    facts: Facts
 
 
 def covers(most: Sequence[Charge], charges: Sequence[Charge]) -> bool:

@@ -140,7 +140,7 @@ def concentration(event: SampledTest) -> float:
     >>> concentration(SampledTest(rate=0.1, gap=1, test=1, gradient=1, failure=1e-6))
     1.28125
     """
-    return (1.5 / event.gap) ** 2 / 8 + 0.5 / event.test**2 + 0.5 / event.gradient**2
+    return event.range**2 / 8 + 0.5 / event.test**2 + 0.5 / event.gradient**2
 
 
 def sampled_divergence(rate: float, rho: float, order: float) -> float:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from fedkge.accounting.accountants import Accountant, merged
-from fedkge.accounting.ledger import FILTERED, Ledger
+from fedkge.accounting.facts import Payment
+from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.owners import worst_epsilon
 from fedkge.accounting.promises import covers
 from fedkge.mechanisms.events import Charge
 
-DATA = "data"
-"""The fact of a promise that names the client's own triples: a digest."""
 MOST_CHOICES = 50
 """So many combinations of unknown clients are counted one by one; beyond, all of them at once."""
 
@@ -62,7 +61,7 @@ def together(spendings: Iterable[Spending]) -> Spending:
 def spending_of(ledger: Ledger, client: str) -> Spending:
     """What one client spent in one run."""
     promise, charges = ledger.promises[client], ledger.charges(client)
-    if not promise.facts.get(FILTERED):
+    if not promise.is_paid(Payment.WHOLE_BUDGET):
         return Spending(charges)
     return Spending(budgets=((ledger.spent(client), promise.delta),) if charges else ())
 
@@ -103,7 +102,7 @@ def spending_over_runs(ledgers: Sequence[Ledger], delta: float, accountant: Acco
 
 def digest_of(ledger: Ledger, client: str) -> str:
     """The digest of the client's triples; blank where the ledger does not tell."""
-    return str(ledger.promises[client].facts.get(DATA, ""))
+    return ledger.promises[client].facts.data
 
 
 def _total(ledgers: Sequence[Ledger], place: int, client: str, delta: float, accountant: Accountant) -> Total:

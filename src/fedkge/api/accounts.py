@@ -18,6 +18,7 @@ from fedkge.api.budgets import Budget, budget_of
 from fedkge.api.ledgers import RunLedger, open_ledgers
 from fedkge.api.opening import RunLike
 from fedkge.base.tabular import Row, Tabular
+from fedkge.report.promise_words import NEIGHBOURS
 
 POINTS = 10
 """So many points of epsilon over rounds are counted."""
@@ -173,7 +174,8 @@ def _delta(runs: Sequence[RunLedger], given: float | None, allow_large: bool) ->
     """The given delta, if it is small enough for the largest client; else the smallest that a client promised."""
     promises = [promise for run in runs for promise in run.ledger.promises.values()]
     if given is not None:
-        return chosen_delta(given, max(int(promise.facts.get("triples", 1)) for promise in promises), allow_large)
+        plans = [promise.facts.plan for promise in promises]
+        return chosen_delta(given, max((plan.triples for plan in plans if plan), default=1), allow_large)
     return min(promise.delta for promise in promises)
 
 
@@ -189,7 +191,7 @@ def _clients(ledger: Ledger) -> dict[str, ClientAccount]:
         found[client] = ClientAccount(
             budget_of(ledger, client),
             promise.accountant,
-            promise.neighbours,
+            NEIGHBOURS[promise.neighbours],
             len(entries),
             sum(entry.released for entry in entries),
             sum(entry.round is None for entry in entries),

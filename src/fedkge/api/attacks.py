@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypedDict, Unpack, overload
 
 from fedkge.api.opening import RunLike, directory_of, opened
-from fedkge.attacks import ATTACKS
+from fedkge.attacks import make_attack
 from fedkge.attacks.attack import misfit
-from fedkge.attacks.cia import CIA
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.machine import available_cores
-from fedkge.base.registry import look_up
 from fedkge.base.tabular import Row, Tabular
 from fedkge.configuration import Configuration
-from fedkge.experiments.experiment import AttackPlan, Progress, fitting_attacks, known_attacks, run_attacks
+from fedkge.experiments.attacking import find_experiment, fitting_attacks
+from fedkge.experiments.cia import CIA
+from fedkge.experiments.experiment import Progress, run_attacks
 from fedkge.experiments.outcomes import Outcome
-from fedkge.experiments.shadow_attack import NEEDS_REAL, SHADOW, SHADOWS
+from fedkge.experiments.plan import AttackPlan
+from fedkge.experiments.shadow_attack import SHADOWS
 from fedkge.experiments.shadows import ShadowPlan
 from fedkge.experiments.targets import COUNT, DESIGNS, Design
 from fedkge.runs.run import Run
@@ -196,19 +197,18 @@ def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
     >>> check_names(["cip", "cip"])
     ('cip',)
     """
-    known = {name: name for name in known_attacks()}
-    chosen = tuple(look_up(known, name, "attack") for name in dict.fromkeys(names))
-    for name in chosen if model else ():
-        models = ATTACKS[name].needs.models if name in ATTACKS else ()
-        if models and model not in {fitting.lower() for fitting in models}:
-            raise ConfigurationError(misfit(ATTACKS[name], model))
+    chosen = tuple(dict.fromkeys(names))
+    for name in chosen:
+        models = find_experiment(name).models
+        if model and models and model not in {fitting.lower() for fitting in models}:
+            raise ConfigurationError(misfit(make_attack(name), model))
     return chosen
 
 
-def check_real(names: Sequence[str], configuration: Configuration) -> None:
-    """Refuse, before training, the shadow attack on a run that will have no real targets."""
-    if SHADOW in names and not (configuration.experiment.canaries and configuration.experiment.canary_source == "real"):
-        raise ConfigurationError(NEEDS_REAL)
+def check_training(names: Sequence[str], configuration: Configuration) -> None:
+    """Refuse, before training, attacks that will lack what they need."""
+    for name in names:
+        find_experiment(name).check_training(configuration)
 
 
 def chosen_designs(text: str, run: Run, pair: tuple[str, str]) -> tuple[tuple[Design, ...], tuple[str, ...]]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.accounting.validity import why_not_private
 from fedkge.api.opening import RunLike, opened
 from fedkge.base.tabular import Row, Tabular
+from fedkge.report.promise_words import why_not_private
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from fedkge.accounting.ledger import FILE_NAME, Ledger
 from fedkge.accounting.passing_on import ledger_to_pass_on
 from fedkge.accounting.statements import digest_of
-from fedkge.api.opening import RunLike
+from fedkge.api.opening import RunLike, directory_of
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.runs.account import open_account
 from fedkge.runs.run import Run, RunDirectory, check_has_data

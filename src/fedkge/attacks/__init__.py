@@ -11,15 +11,15 @@ from fedkge.attacks.si_published import SIPublished
 from fedkge.attacks.structure import COLLUSION, relations_of_client
 from fedkge.attacks.trajectory import Trajectory
 from fedkge.attacks.upload_difference import UploadCombined, UploadDifference
-from fedkge.attacks.view import Adversary, Sight, View
 from fedkge.base.registry import look_up
+from fedkge.runs.view import Adversary, View
 
 _ALL: tuple[Attack, ...] = (
     SIPublished(),
     SICentres(),
     SILink(),
     SICentres("si-collusion", relations_of_client, SI_COLLUSION),
-    CIP("cip-published", "ratio"),
+    CIP("cip-published", "ratio", Needs(adversary=("client",), published=True)),
     CIP(),
     CIP("cip-distance-ratio", "distance-ratio", Needs(adversary=("client",), models=MODELS)),
     CIPMatched(),
@@ -50,7 +50,6 @@ __all__ = [
     "Attack",
     "Needs",
     "RowsChanged",
-    "Sight",
     "View",
     "check",
     "make_attack",

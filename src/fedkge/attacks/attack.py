@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.view import Adversary, View
 from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Triples
+from fedkge.runs.view import Adversary, View
+
+Scores: TypeAlias = NDArray[np.floating[Any]]
+"""One score per candidate triple; higher means "in the victim's training set"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Needs:
     """Names of the models that it works on; empty means all."""
     because: str = ""
     """Why it does not work on others."""
+    published: bool = False
+    """Whether this is the paper's own formula, kept for comparison; an audit leaves it out unless it is named."""
 
 
 class Attack(Protocol):
@@ -39,7 +44,7 @@ class Attack(Protocol):
         """What it needs to see."""
         ...
 
-    def score(self, view: View, triples: Triples) -> NDArray[np.floating[Any]]:
+    def score(self, view: View, triples: Triples) -> Scores:
         """One score per candidate triple, from the view alone."""
         ...
 

@@ -1,24 +1,18 @@
-"""CIA, the paper's active attack by a client: turn the tails of the targets round, and see who turns them back.
+"""CIA, the paper's active attack by a client: what it changes in an upload, and how it scores the answer.
 
 The adversary reverses the tail rows of its targets in one upload. A victim that holds a target triple pulls the tail
-back in the rounds that follow. Targets attacked at once disturb each other, so they are attacked in groups, each on
-its own fork of the federation; a group size of 0 attacks all at once, as the paper reads. On FB15k-237 (TransE) groups
-of 600 cost little (round 10, three rounds later: AUC .916 against .923 with 150) and a quarter of the time, and
-waiting 1, 2, 3, 4, 5 rounds gives AUC .90, .91, .93, .94, .95 (round 20).
+back in the rounds that follow. `fedkge.experiments.cia` runs the rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from fedkge.attacks.upload_difference import match
+from fedkge.attacks.attack import Scores
 from fedkge.base.errors import DataError
 from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
@@ -27,31 +21,8 @@ from fedkge.models.tables import Table
 
 BILINEAR_SCALE = 1.8
 """What the authors multiply tails by for DistMult and ComplEx, where a change of sign does little."""
-
-
 SCRAPS = 0.05
 """Groups smaller than this share of the group size are not attacked on their own."""
-
-
-class Seat(Protocol):
-    """A client's place in a federation: it submits rows and receives what the server makes of them.
-
-    Rows are those of the run's entity table, NaN where the client owns none.
-    """
-
-    @property
-    def upload(self) -> Table:
-        """What the client would submit if it were honest."""
-        ...
-
-    @property
-    def embedding(self) -> Embedding:
-        """The client's model, over the run's entities and relations; only its scorer and relations matter here."""
-        ...
-
-    def submit(self, rows: Table) -> Table:
-        """Deliver an upload; the round ends, and the averaged rows come back."""
-        ...
 
 
 @short_repr()
@@ -63,66 +34,20 @@ class Reversal:
     which the target's score rises: the matched filter of `upload_difference`, seen through the average.
     """
 
-    before: NDArray[np.floating[Any]]
-    after: NDArray[np.floating[Any]]
-    matched: NDArray[np.floating[Any]]
+    before: Scores
+    after: Scores
+    matched: Scores
 
-    def gain(self) -> NDArray[np.floating[Any]]:
+    def gain(self) -> Scores:
         """s2 - s1: how much more plausible the target became again. Higher means member."""
         return self.after - self.before
 
-    def published_ratio(self, margin: float) -> NDArray[np.floating[Any]]:
+    def published_ratio(self, margin: float) -> Scores:
         """s1 / s2 of the paper, whose score is a distance for TransE and RotatE (margin > 0); as published."""
         before, after = (margin - self.before, margin - self.after) if margin else (self.after, self.before)
         safe = np.where(np.abs(after) < 1e-9, 1e-9, after)
-        ratio: NDArray[np.floating[Any]] = before / safe
+        ratio: Scores = before / safe
         return ratio
-
-
-@dataclass(frozen=True, slots=True)
-class CIA:
-    """The attack: group size, and how many rounds to wait after the reversal."""
-
-    group_size: int = 600
-    waiting_rounds: int = 5
-
-    def play(
-        self,
-        take_seat: Callable[[], Seat],
-        targets: Triples,
-        threads: int = 1,
-        advance: Callable[[int, int], None] = lambda *_: None,
-    ) -> Reversal:
-        """Attack all targets, each group from a fresh seat at the same moment of the federation.
-
-        `advance` hears how many of how many targets are done.
-        """
-        before, after, matched = np.empty(len(targets)), np.empty(len(targets)), np.empty(len(targets))
-
-        def attack(group: NDArray[np.int64]) -> int:
-            before[group], after[group], matched[group] = self._attack_group(take_seat(), targets[group])
-            return len(group)
-
-        done = 0
-        blas = threadpool_limits(limits=1, user_api="blas")  # its own threads would wait for each other, spinning
-        with blas, ThreadPoolExecutor(max_workers=threads) as pool:
-            for count in pool.map(attack, disjoint_groups(targets, self.group_size)):
-                done += count
-                advance(done, len(targets))
-        return Reversal(before, after, matched)
-
-    def _attack_group(self, seat: Seat, targets: Triples) -> tuple[Table, Table, Table]:
-        rows = seat.upload.copy()
-        if np.isnan(rows[targets[:, [HEAD, TAIL]]]).any():
-            raise DataError("a target's entity is not among the adversary's own: draw targets from the overlap")
-        model = seat.embedding
-        reverse_tails(model, rows, targets)
-        received = seat.submit(rows)
-        before, matched = score_targets(model, received, targets), np.zeros(len(targets))
-        for _ in range(self.waiting_rounds):
-            sent, received = received, seat.submit(received)
-            matched += match(model.scorer, sent, received, model.tables.relations, targets)
-        return before, score_targets(model, received, targets), matched
 
 
 def reverse_tails(embedding: Embedding, rows: Table, targets: Triples) -> None:
@@ -131,7 +56,7 @@ def reverse_tails(embedding: Embedding, rows: Table, targets: Triples) -> None:
     rows[np.unique(targets[:, TAIL])] *= -1.0 if distance else BILINEAR_SCALE
 
 
-def score_targets(embedding: Embedding, rows: Table, targets: Triples) -> Table:
+def score_targets(embedding: Embedding, rows: Table, targets: Triples) -> Scores:
     """The scores of the targets under `rows` and the adversary's own relations."""
     relations = embedding.tables.relations
     if np.isnan(relations[targets[:, RELATION]]).any():

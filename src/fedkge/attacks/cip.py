@@ -13,25 +13,24 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     COLLUSION,
-    Scores,
     ends_known,
-    newest_sight,
+    newest_round,
     relation_is_known,
     relations_of_client,
     require_known,
+    rounds_with,
     score_under,
-    sights_with,
     table_of,
     worst_where_unknown,
 )
 from fedkge.attacks.upload_difference import match
-from fedkge.attacks.view import Sight, View
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import Triples
 from fedkge.models.tables import Table
+from fedkge.runs.view import View
 
 Statistic: TypeAlias = Literal["score", "ratio", "distance-ratio"]
 
@@ -67,11 +66,11 @@ def ratio(above: Scores, below: Scores) -> Scores:
     return np.asarray(above / far_enough)
 
 
-def overlaps(view: View, attack: str, newest_first: bool = False) -> Iterator[tuple[Sight, Table]]:
+def overlaps(view: View, attack: str, newest_first: bool = False) -> Iterator[tuple[int, Table]]:
     """The rounds in which the client took part, with the rows that it extracts from each."""
     owners = view.clients if view.owners is None else view.owners
-    for sight in sights_with(view, attack, "own_upload", "result", "relations", newest_first=newest_first):
-        yield sight, extract(table_of(sight, "own_upload"), table_of(sight, "result"), owners)
+    for number in rounds_with(view, attack, "own_upload", "result", "relations", newest_first=newest_first):
+        yield number, extract(table_of(view, number, "own_upload"), table_of(view, number, "result"), owners)
 
 
 def require_own(view: View, attack: str, own: NDArray[np.bool_]) -> None:
@@ -112,18 +111,18 @@ class CIP:
                 "products of either sign): use cip"
             )
         scores, seen, own = np.full(len(triples), np.nan), *np.zeros((2, len(triples)), dtype=bool)
-        for sight, extracted in overlaps(view, self.name, newest_first=True):
-            own |= ends_known(table_of(sight, "own_upload"), triples)
+        for number, extracted in overlaps(view, self.name, newest_first=True):
+            own |= ends_known(table_of(view, number, "own_upload"), triples)
             fresh = ends_known(extracted, triples) & ~seen
-            scores[fresh] = self._score_round(view, sight, extracted, triples[fresh])
+            scores[fresh] = self._score_round(view, number, extracted, triples[fresh])
             seen |= fresh
             if seen.all():
                 break
         require_own(view, self.name, own)
         return worst_where_unknown(scores)
 
-    def _score_round(self, view: View, sight: Sight, extracted: Table, triples: Triples) -> Scores:
-        own, relations = table_of(sight, "own_upload"), relations_of_client(view, sight)
+    def _score_round(self, view: View, number: int, extracted: Table, triples: Triples) -> Scores:
+        own, relations = table_of(view, number, "own_upload"), relations_of_client(view, number)
         margin = 0.0 if self.statistic == "distance-ratio" else view.margin
         first = score_under(view.scorer, extracted, relations, triples, margin)
         if self.statistic == "score":
@@ -147,9 +146,9 @@ class CIPMatched:
         """One score per triple from all rounds in which the client took part."""
         total = np.zeros(len(triples))
         own, heard = np.zeros((2, len(triples)), dtype=bool)
-        for sight, extracted in overlaps(view, self.name):
-            relations, sent = relations_of_client(view, sight), table_of(sight, "sent")
-            own |= ends_known(table_of(sight, "own_upload"), triples)
+        for number, extracted in overlaps(view, self.name):
+            relations, sent = relations_of_client(view, number), table_of(view, number, "sent")
+            own |= ends_known(table_of(view, number, "own_upload"), triples)
             able = ends_known(extracted, triples) & relation_is_known(relations, triples)
             total[able] += match(view.scorer, sent, extracted, relations, triples[able])
             heard |= able
@@ -166,8 +165,8 @@ class CIPCollusion:
 
     def score(self, view: View, triples: Triples) -> Scores:
         """f(h, r, t) under the victim's newest upload, with the colluding client's relation rows."""
-        sight = newest_sight(view, self.name, "upload", "relations")
-        upload = table_of(sight, "upload")
+        number = newest_round(view, self.name, "upload", "relations")
+        upload = table_of(view, number, "upload")
         require_known(upload, triples, self.name)
-        relations = relations_of_client(view, sight)
+        relations = relations_of_client(view, number)
         return worst_where_unknown(score_under(view.scorer, upload, relations, triples, view.margin))

@@ -6,14 +6,14 @@ own and the spread of the residuals is one number for all (the form that works b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.attacks.attack import Scores
 from fedkge.base.errors import DataError
 
-Scores = NDArray[np.floating[Any]]
 Coins = NDArray[np.bool_]
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.attacks.structure import known_rows, sights_with, table_of
-from fedkge.attacks.view import View
+from fedkge.attacks.structure import known_rows, rounds_with, table_of
 from fedkge.models.tables import Table
+from fedkge.runs.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,6 @@ def count_changed(sent: Table, upload: Table, round_number: int = 0) -> RowsChan
 def rows_changed(view: View) -> list[RowsChanged]:
     """The count of each round in which the victim took part, for a server's or a collusion's view."""
     return [
-        count_changed(table_of(sight, "sent"), table_of(sight, "upload"), sight.round)
-        for sight in sights_with(view, "rows-changed", "sent", "upload")
+        count_changed(table_of(view, number, "sent"), table_of(view, number, "upload"), number)
+        for number in rounds_with(view, "rows-changed", "sent", "upload")
     ]

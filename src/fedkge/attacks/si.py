@@ -12,22 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Attack, Needs, misfit
+from fedkge.attacks.attack import Attack, Needs, Scores, misfit
 from fedkge.attacks.structure import (
     RelationSource,
-    Scores,
     known_rows,
-    newest_sight,
+    newest_round,
     relations_from_auxiliary,
     require_known,
     score_under,
     table_of,
     worst_where_unknown,
 )
-from fedkge.attacks.view import View
 from fedkge.base.errors import ConfigurationError
 from fedkge.graph import Triples
 from fedkge.models.scorer import Scorer
+from fedkge.runs.view import View
 
 MODELS = ("TransE", "RotatE")
 BECAUSE = (
@@ -63,10 +62,10 @@ class SICentres:
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from the victim's newest upload."""
         require_structure(self, view.scorer)
-        sight = newest_sight(view, self.name, "upload")
-        upload = table_of(sight, "upload")
+        number = newest_round(view, self.name, "upload")
+        upload = table_of(view, number, "upload")
         require_known(upload, triples, self.name)
-        return worst_where_unknown(score_under(view.scorer, upload, self.relations(view, sight), triples))
+        return worst_where_unknown(score_under(view.scorer, upload, self.relations(view, number), triples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +86,13 @@ class SILink:
     def infer(self, view: View, triples: Triples) -> tuple[Scores, NDArray[np.int64]]:
         """The link score of each pair, and the relation that it most likely has."""
         require_structure(self, view.scorer)
-        sight = newest_sight(view, self.name, "upload")
-        upload = table_of(sight, "upload")
+        number = newest_round(view, self.name, "upload")
+        upload = table_of(view, number, "upload")
         require_known(upload, triples, self.name)
-        centres = self.relations(view, sight)
+        centres = self.relations(view, number)
         relations = np.flatnonzero(known_rows(centres))
         if len(relations) == 0:
-            raise ConfigurationError(
-                f"attack {self.name!r}: the adversary knows no relation row of round {sight.round}"
-            )
+            raise ConfigurationError(f"attack {self.name!r}: the adversary knows no relation row of round {number}")
         links = np.empty(len(triples))
         types = np.empty(len(triples), dtype=np.int64)
         step = max(1, BLOCK // len(relations))

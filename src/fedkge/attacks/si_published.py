@@ -6,23 +6,24 @@ over the pairs, in blocks that are forgotten at once, then measures how far each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.si import SERVER, require_structure
-from fedkge.attacks.structure import Scores, known_rows, newest_sight, require_known, table_of
-from fedkge.attacks.view import View
+from fedkge.attacks.structure import known_rows, newest_round, require_known, table_of
 from fedkge.base.errors import ConfigurationError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.kernel import kernel
 from fedkge.models.rotate import RotatE
 from fedkge.models.scorer import Scorer
 from fedkge.models.tables import Table
+from fedkge.runs.view import View
 
+PUBLISHED = replace(SERVER, published=True)
 BLOCK_NUMBERS = 1 << 24
 """Numbers that a block of the pass holds at a time (64 MB)."""
 
@@ -204,14 +205,14 @@ class SIPublished:
     seed: int = 0
     sample: int = 20_000
     heads: int = 1_000
-    needs: Needs = SERVER
+    needs: Needs = PUBLISHED
 
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple from the victim's newest upload."""
         require_structure(self, view.scorer)
         if view.auxiliary is None or len(view.auxiliary) == 0:
             raise ConfigurationError(f"attack {self.name!r} needs auxiliary triples: set --auxiliary to at least 1")
-        upload = table_of(newest_sight(view, self.name, "upload"), "upload")
+        upload = table_of(view, newest_round(view, self.name, "upload"), "upload")
         require_known(upload, triples, self.name)
         clusters = 2 * len(np.unique(view.auxiliary[:, RELATION]))
         centres, spread = self.cluster(view.scorer, upload[known_rows(upload)], clusters)

@@ -7,13 +7,12 @@ are estimated from the victim's upload and auxiliary triples: what a relation do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.attack import Needs
-from fedkge.attacks.view import Sight, View
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.embedding import Embedding
@@ -21,24 +20,22 @@ from fedkge.models.rotate import RotatE
 from fedkge.models.scorer import Known, Scorer
 from fedkge.models.tables import Gradients, RowGradient, Table, Tables
 from fedkge.models.transe import TransE
+from fedkge.runs.view import Piece, View
 
-Scores: TypeAlias = NDArray[np.floating[Any]]
-Piece: TypeAlias = Literal["sent", "upload", "result", "own_upload", "relations"]
-RelationSource: TypeAlias = Callable[[View, Sight], Table]
-"""Gives one relation row per relation, in the scorer's own terms; NaN where a relation is not known."""
+RelationSource: TypeAlias = Callable[[View, int], Table]
+"""From a view and a round: one row per relation, in the scorer's own terms; NaN where a relation is not known."""
 
 SERVER = Needs(adversary=("server",), auxiliary=True)
 COLLUSION = Needs(adversary=("collusion",))
 
 
-def sights_with(view: View, attack: str, *pieces: Piece, newest_first: bool = False) -> Iterator[Sight]:
-    """The seen rounds that hold all of `pieces` (a victim may sit a round out); an error when there is none."""
+def rounds_with(view: View, attack: str, *pieces: Piece, newest_first: bool = False) -> Iterator[int]:
+    """The rounds of which the view holds all `pieces` (a victim may sit a round out); an error when there is none."""
     found = False
     for number in reversed(view.rounds) if newest_first else view.rounds:
-        sight = view.look(number)
-        if all(getattr(sight, piece) is not None for piece in pieces):
+        if all(view.holds(number, piece) for piece in pieces):
             found = True
-            yield sight
+            yield number
     if not found:
         raise ConfigurationError(
             f"attack {attack!r} needs a round with {' and '.join(pieces)}; the view of {view.adversary} holds none: "
@@ -46,16 +43,16 @@ def sights_with(view: View, attack: str, *pieces: Piece, newest_first: bool = Fa
         )
 
 
-def newest_sight(view: View, attack: str, *pieces: Piece) -> Sight:
-    """The newest round that holds all of `pieces`."""
-    return next(sights_with(view, attack, *pieces, newest_first=True))
+def newest_round(view: View, attack: str, *pieces: Piece) -> int:
+    """The newest round of which the view holds all `pieces`."""
+    return next(rounds_with(view, attack, *pieces, newest_first=True))
 
 
-def table_of(sight: Sight, piece: Piece) -> Table:
-    """A piece of a round that must be there."""
-    table: Table | None = getattr(sight, piece)
+def table_of(view: View, number: int, piece: Piece) -> Table:
+    """A table of a round that the view must hold."""
+    table = view.table(number, piece)
     if table is None:
-        raise ConfigurationError(f"the adversary does not hold {piece} of round {sight.round}")
+        raise ConfigurationError(f"the adversary does not hold {piece} of round {number}")
     return table
 
 
@@ -63,11 +60,11 @@ def movements(
     view: View, attack: str, triples: Triples, source: RelationSource
 ) -> Iterator[tuple[Table, Table, Table]]:
     """Of every round in which the victim took part: the rows it was sent, its upload, and relation rows."""
-    for sight in sights_with(view, attack, "sent", "upload"):
-        sent, upload = table_of(sight, "sent"), table_of(sight, "upload")
+    for number in rounds_with(view, attack, "sent", "upload"):
+        sent, upload = table_of(view, number, "sent"), table_of(view, number, "upload")
         for table in (sent, upload):
             require_known(table, triples, attack)
-        yield sent, upload, source(view, sight)
+        yield sent, upload, source(view, number)
 
 
 def known_rows(table: Table) -> NDArray[np.bool_]:
@@ -136,22 +133,24 @@ def worst_where_unknown(scores: Scores) -> Scores:
     return np.where(unknown, worst, scores)
 
 
-def relations_of_client(view: View, sight: Sight) -> Table:
+def relations_of_client(view: View, number: int) -> Table:
     """The colluding (or attacking) client's own relation rows."""
-    if sight.relations is None:
+    relations = view.table(number, "relations")
+    if relations is None:
         raise ConfigurationError(
-            f"round {sight.round}: the view of {view.adversary} holds no relation rows: a client must take part"
+            f"round {number}: the view of {view.adversary} holds no relation rows: a client must take part"
         )
-    return sight.relations
+    return relations
 
 
-def relations_from_auxiliary(view: View, sight: Sight) -> Table:
+def relations_from_auxiliary(view: View, number: int) -> Table:
     """Relation rows estimated from the victim's upload and the auxiliary triples."""
-    if view.auxiliary is None or sight.upload is None:
+    upload = view.table(number, "upload")
+    if view.auxiliary is None or upload is None:
         raise ConfigurationError(
             "relations can be estimated only from an upload and auxiliary triples: set --auxiliary to at least 1"
         )
-    return estimate_relations(view.scorer, sight.upload, view.auxiliary)
+    return estimate_relations(view.scorer, upload, view.auxiliary)
 
 
 def estimate_relations(scorer: Scorer, entities: Table, auxiliary: Triples) -> Table:

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
-    Scores,
     movements,
     relations_from_auxiliary,
     score_under,
     worst_where_unknown,
 )
-from fedkge.attacks.view import View
 from fedkge.graph import Triples
+from fedkge.runs.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedkge.attacks.attack import Needs
+from fedkge.attacks.attack import Needs, Scores
 from fedkge.attacks.structure import (
     SERVER,
     RelationSource,
-    Scores,
     movements,
-    newest_sight,
+    newest_round,
     relation_is_known,
     relations_from_auxiliary,
     score_under,
     table_of,
     worst_where_unknown,
 )
-from fedkge.attacks.view import View
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models.scorer import Known, Scorer
 from fedkge.models.tables import Gradients, RowGradient, Table, Tables
+from fedkge.runs.view import View
 
 
 def score_slopes(scorer: Scorer, entities: Table, relations: Table, triples: Triples) -> tuple[Table, Table]:
@@ -123,8 +122,8 @@ class UploadCombined:
     def score(self, view: View, triples: Triples) -> Scores:
         """One score per triple, from all rounds in which the victim took part and from its newest upload."""
         movement = UploadDifference(self.name, self.relations, self.needs).score(view, triples)
-        sight = newest_sight(view, self.name, "upload")
-        place = score_under(view.scorer, table_of(sight, "upload"), self.relations(view, sight), triples)
+        number = newest_round(view, self.name, "upload")
+        place = score_under(view.scorer, table_of(view, number, "upload"), self.relations(view, number), triples)
         known = ~np.isnan(place)
         total = np.full(len(triples), np.nan)
         total[known] = standardised(place[known]) + standardised(movement[known])

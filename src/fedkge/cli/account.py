@@ -211,6 +211,7 @@ def _record(
     plan: CostPlan, noise: float, budget: float | None, chosen: Accountant, costs: dict[str, float], curve: Curve
 ) -> dict[str, Any]:
     from fedkge.accounting.accountants import NEIGHBOURS  # noqa: PLC0415
+    from fedkge.report.promise_words import NEIGHBOURS as words  # noqa: N811, PLC0415
 
     return {
         "mechanism": plan.mechanism,
@@ -221,7 +222,7 @@ def _record(
         "sound": chosen.sound,
         "private": plan.mechanism != "published" and chosen.sound,
         "budget": budget,
-        "neighbours": NEIGHBOURS,
+        "neighbours": words[NEIGHBOURS],
         "batch": plan.batch,
         "triples": plan.triples,
         "sampling_rate": plan.rate,

@@ -56,7 +56,9 @@ def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
 
     options = parse({"defence": "recommended", "epsilon": epsilon, "delta": delta})
     size = size_event(epsilon)
-    noise = epsilon / (epsilon - 1 / size.scale)  # what the size leaves for the copy: neither has a delta
+    noise = epsilon / (
+        epsilon - size.sensitivity / size.scale
+    )  # what the size leaves for the copy: neither has a delta
     many, few = (Defence(options, 1000, entities, noise, advance=(Charge(size),)) for entities in (1, 1000))
     return {MANY: many} if many.copy == few.copy else {MANY: many, FEW: few}
 
@@ -69,7 +71,10 @@ def _shares(plan: Defence) -> str:
     copy = plan.copy
     if copy is None:
         return ""
-    return f"counts get {2 / copy.profile_scale:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
+    from fedkge.mechanisms.events import Geometric  # noqa: PLC0415
+
+    counts = Geometric(copy.profile_scale).epsilon
+    return f"counts get {counts:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
 
 
 def _records(found: Mapping[str, tuple[Defence, GuessWorth | None]]) -> list[dict[str, object]]:

@@ -138,11 +138,11 @@ def perform(
 
 def live_attacks(names: Sequence[str], configuration: Configuration) -> LiveAttacks:
     """What attacks a federation as it goes, and says so on stderr; attacks that cannot work there are refused."""
-    from fedkge.api.attacks import check_names, check_real, default_plan  # noqa: PLC0415 (heavy)
+    from fedkge.api.attacks import check_names, check_training, default_plan  # noqa: PLC0415 (heavy)
     from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415
 
     chosen = check_names(names, configuration.model.name)
-    check_real(chosen, configuration)
+    check_training(chosen, configuration)
     return LiveAttacks(lambda run: default_plan(run, chosen), say)
 
 

@@ -57,8 +57,9 @@ def budget_record(run: Run) -> dict[str, Any] | None:
 
 
 def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
-    from fedkge.accounting.promises import COPIED  # noqa: PLC0415 (heavy)
-    from fedkge.accounting.validity import other_rounds, why_not_private  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.facts import NoisySteps  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.validity import other_rounds  # noqa: PLC0415 (heavy)
+    from fedkge.report.promise_words import NEIGHBOURS, why_not_private  # noqa: PLC0415 (heavy)
 
     promise, promised, spent = ledger.promises[client], ledger.promised(client), ledger.spent(client)
     rounds, reason = other_rounds(ledger, client), why_not_private(promise)
@@ -67,10 +68,10 @@ def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
         "budget": promised,
         "left": None if promised is None else max(0.0, promised - spent),
         "delta": promise.delta,
-        "noise": None if COPIED in promise.facts else promise.facts.get("noise"),
+        "noise": promise.plan.noise if isinstance(promise.facts.mechanism, NoisySteps) else None,
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
-        "neighbours": promise.neighbours,
+        "neighbours": NEIGHBOURS[promise.neighbours],
         "private": not reason,
         "not_private_because": reason,
         **({"rounds_planned": rounds[1]} if rounds else {}),

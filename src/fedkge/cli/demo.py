@@ -115,8 +115,8 @@ def _train(shards: Shards, out: Path | None, **options: Any) -> Run:
 
 def _attack(run: Run) -> list[Outcome]:
     """Every attack that fits, the shadow attack among them, on the real targets after the last round."""
-    from fedkge.experiments.experiment import SHADOW, AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
+    from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.shadow_attack import SHADOW, SHADOWS  # noqa: PLC0415
 
     names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds, HOSPITALS - 1
     shadows = replace(SHADOWS, processes=cores)

@@ -162,10 +162,10 @@ def server(
 ) -> None:
     """Run the server of a federation until its last round; killed and started again, it goes on where it was."""
     from fedkge.deploy.federation_file import read_federation  # noqa: PLC0415
-    from fedkge.deploy.serve import Supervisor  # noqa: PLC0415 (NVFlare is slow to import)
+    from fedkge.deploy.server_supervisor import ServerSupervisor  # noqa: PLC0415 (NVFlare is slow to import)
 
     settings = read_federation(federation)
-    supervisor = Supervisor(federation, settings, say)
+    supervisor = ServerSupervisor(federation, settings, say)
     with stops_at_once(f"go on with: fedkge server {federation}", supervisor.stop):
         status = supervisor.run()
     _show(status, settings.run, as_json)
@@ -173,18 +173,18 @@ def server(
 
 def client(site: Annotated[Path, typer.Argument(help="site.toml.")] = Path("site.toml"), as_json: Json = False) -> None:
     """Take part in a federation with this site's own graph and budget; killed and started again, it goes on."""
-    from fedkge.deploy.attend import Attendant  # noqa: PLC0415
     from fedkge.deploy.site_settings import read_site  # noqa: PLC0415
+    from fedkge.deploy.site_supervisor import SiteSupervisor  # noqa: PLC0415
 
     settings = read_site(site)
-    attendant = Attendant(site, settings, say)
-    with stops_at_once(f"go on with: fedkge client {site}", attendant.stop):
-        status = attendant.run()
+    supervisor = SiteSupervisor(site, settings, say)
+    with stops_at_once(f"go on with: fedkge client {site}", supervisor.stop):
+        status = supervisor.run()
     _show(status, settings.run, as_json)
 
 
 def _show(status: dict[str, Any], run: Path, as_json: bool) -> None:
-    from fedkge.deploy.narration import describe  # noqa: PLC0415
+    from fedkge.deploy.status_lines import describe  # noqa: PLC0415
 
     facts = {key: value for key, value in status.items() if key not in ("notes", "noted")}
     if as_json:

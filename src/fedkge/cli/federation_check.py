@@ -45,7 +45,7 @@ def check(
         print_json({**_record(found, names), "requests": server_key})
         return
     rows = [
-        ("promise", found.promised),
+        ("promise", _promised(found)),
         *([("a guess is worth", found.worth.words)] if found.worth else []),
         *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
@@ -84,7 +84,7 @@ def _record(found: Preview, names: bool) -> dict[str, Any]:
     return {
         "site": found.site,
         "federation": found.federation,
-        "promised": found.promised,
+        "promised": _promised(found),
         "guess": found.worth.record() if found.worth else None,
         "holds": found.holds,
         "leaves": found.told,
@@ -106,3 +106,10 @@ def _shown_options(configuration: Configuration) -> dict[str, Any]:
 
     own = {"data", "columns"}
     return {kebab(name): value for name, value in configuration.as_options().items() if name not in own}
+
+
+def _promised(found: Preview) -> str:
+    """The promise in one line."""
+    from fedkge.report.promise_words import promise_line  # noqa: PLC0415 (slow to import)
+
+    return promise_line(found.promise) if found.promise else "nothing: this site has no defence"

@@ -118,7 +118,7 @@ def _flag(option: Option) -> Any:
     choices = choices_of(info)
     metavar = "|".join(choices) if choices else None
     return typer.Option(
-        declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=f"[{option.section}]"
+        declaration, help=text, metavar=metavar, show_default=False, rich_help_panel=option.section.capitalize()
     )
 
 

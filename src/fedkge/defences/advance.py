@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedkge.accounting.deltas import USUAL_DELTA
+from fedkge.accounting.facts import Advance, Facts, NameRule, SecretNoise, SeededNoise
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
 from fedkge.graph import Graph
@@ -62,7 +63,13 @@ def source_of(options: Configuration, number: int, what: str) -> NoiseSource:
 
 def provisional(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> Promise:
     """What is known of a client's promise before anything is released."""
-    facts = {"data": digest_of(client, shard, ledger), "defence": options.privacy.defence, **origin(options)}
+    facts = Facts(
+        data=digest_of(client, shard, ledger),
+        defence=options.privacy.defence,
+        mechanism=Advance(),
+        noise_source=noise_source_of(options),
+        names=NameRule(options.privacy.names),
+    )
     return Promise(
         client, options.privacy.delta or USUAL_DELTA, options.privacy.epsilon, accountant_of(options), facts=facts
     )
@@ -77,10 +84,9 @@ def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
     return site_key().digest((own,)) if ledger.kept else ""
 
 
-def origin(options: Configuration) -> dict[str, str]:
+def noise_source_of(options: Configuration) -> SecretNoise | SeededNoise:
     """Where the noise comes from, as a fact of a promise."""
-    source = "operating system" if options.privacy.noise_seed is None else f"seed {options.privacy.noise_seed}"
-    return {"noise source": source}
+    return SecretNoise() if options.privacy.noise_seed is None else SeededNoise(seed=options.privacy.noise_seed)
 
 
 def accountant_of(options: Configuration) -> str:

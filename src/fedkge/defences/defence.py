@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.calibration import calibrate
 from fedkge.accounting.deltas import chosen_delta
+from fedkge.accounting.facts import (
+    CountFacts,
+    Facts,
+    Mechanism,
+    NameRule,
+    NegativeRule,
+    NoisyCopy,
+    NoisySteps,
+    Payment,
+    Plan,
+    PublicStart,
+    RandomStart,
+)
 from fedkge.accounting.filters import RenyiFilter
-from fedkge.accounting.ledger import FILTERED, Ledger, Promise
-from fedkge.accounting.promises import COPIED
+from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.base.registry import look_up
 from fedkge.configuration import OPTIONS, Configuration, kebab
 from fedkge.configuration.presets import COPYING, FEW_TRIPLES, OF_STEPS
-from fedkge.defences.advance import accountant_of, digest_of, origin, public_size
+from fedkge.defences.advance import accountant_of, digest_of, noise_source_of, public_size
 from fedkge.defences.counts.released import CountPlan
 from fedkge.defences.noisy_copy import CopyPlan
 from fedkge.graph import Graph
@@ -41,8 +53,6 @@ PROFILE_PART = 5 / 6
 """Of what counts cost: types are found in the profile, so its noise hurts twice."""
 MOST_EPSILON = 500.0
 STEPS = "--defence noisy-steps"
-VALIDATED = "validation every"
-"""The fact of a promise that says after how many rounds noise may fall: a filter's order was chosen by it."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +148,11 @@ class Defence:
         ):
             return None
         paid = options.privacy.count_share * self._shared_out
-        return CountPlan(2 / (PROFILE_PART * paid), 2 / ((1 - PROFILE_PART) * paid), options.privacy.count_types)
+        return CountPlan(
+            Geometric.scale_for(PROFILE_PART * paid),
+            Geometric.scale_for((1 - PROFILE_PART) * paid),
+            options.privacy.count_types,
+        )
 
     @property
     def copy(self) -> CopyPlan | None:
@@ -154,7 +168,7 @@ class Defence:
         if options.privacy.sparse_share and self.triples < FEW_TRIPLES * self.entities:
             shares = options.privacy.sparse_share, 1 - options.privacy.sparse_share
         counts, answers = (share * self._shared_out / self.noise for share in shares)
-        return CopyPlan(2 / counts, answers)
+        return CopyPlan(Geometric.scale_for(counts), answers)
 
     def choose_rows(self, triples: NDArray[np.int32], source: NoiseSource) -> NDArray[np.int32]:
         """The rows of `fest`, chosen once; what it costs is part of the first round's charges."""
@@ -214,20 +228,15 @@ class Defence:
         """What the client promises before it spends anything."""
         options = self.options
         last = self.least_noise(options.training.rounds)
-        facts = {
-            "data": self.data,
-            "defence": options.privacy.defence,
-            "noise": self.noise,
-            "rounds": options.training.rounds,
-            "triples": self.triples,
-            **({COPIED: asdict(self.copy)} if self.copy else self._facts_of_steps()),
-            **({"counts": asdict(self.counts)} if self.counts else {}),
-            "names": options.privacy.names,
-            **origin(options),
-            "start": f"public vectors of {options.training.init}" if options.training.init else "random",
-            FILTERED: self.schedule.adaptive,
-            **({VALIDATED: options.training.evaluate_every} if self.schedule.adaptive else {}),
-        }
+        facts = Facts(
+            data=self.data,
+            defence=options.privacy.defence,
+            mechanism=self._mechanism(),
+            plan=Plan(payment=self._payment, rounds=options.training.rounds, triples=self.triples, noise=self.noise),
+            noise_source=noise_source_of(options),
+            names=NameRule(options.privacy.names),
+            start=PublicStart(vectors=options.training.init) if options.training.init else RandomStart(),
+        )
         return Promise(
             client,
             self.delta,
@@ -237,17 +246,27 @@ class Defence:
             facts=facts,
         )
 
-    def _facts_of_steps(self) -> dict[str, object]:
-        options = self.options
-        return {
-            "steps per round": self.steps,
-            "batch": options.training.batch_size,
-            "clip": options.privacy.clip,
-            "row clip": options.privacy.row_clip,
-            "selection": options.privacy.selection,
-            "negatives": options.privacy.private_negatives,
-            "schedule": options.privacy.noise_schedule,
-        }
+    @property
+    def _payment(self) -> Payment:
+        if self.copy:
+            return Payment.FIRST_ROUND
+        return Payment.WHOLE_BUDGET if self.schedule.adaptive else Payment.EACH_ROUND
+
+    def _mechanism(self) -> Mechanism:
+        options, counts = self.options, self.counts
+        if self.copy:
+            return NoisyCopy(count_scale=self.copy.profile_scale, response_epsilon=self.copy.epsilon)
+        return NoisySteps(
+            steps_per_round=self.steps,
+            batch=options.training.batch_size,
+            clip=options.privacy.clip,
+            row_clip=options.privacy.row_clip,
+            selection=options.privacy.selection,
+            negatives=NegativeRule(options.privacy.private_negatives),
+            schedule=options.privacy.noise_schedule,
+            validation_every=options.training.evaluate_every if self.schedule.adaptive else None,
+            counts=CountFacts(**asdict(counts)) if counts else None,
+        )
 
     def source(self, client: int, round_number: int) -> NoiseSource:
         """Fresh secret noise for a round, or the research seed's."""
@@ -273,16 +292,17 @@ def planned_defence(options: Configuration, client: str, shard: Graph, ledger: L
     entities, advance = len(shard.entities), _advance(ledger, client)
     if ledger.is_promised(client):
         made = ledger.promises[client]
-        every = made.facts.get(VALIDATED, options.training.evaluate_every)
-        options = options.updated(rounds=made.facts["rounds"], evaluate_every=every)  # prolonged or not, as calibrated
-        options = options.updated(delta=made.delta, allow_large_delta=True)
-        size, noise = int(made.facts["triples"]), float(made.facts["noise"])
-        return Defence(options, size, entities, noise, str(made.facts.get("data", "")), advance)
+        plan, mechanism = made.plan, made.facts.mechanism
+        fixed: dict[str, object] = {"rounds": plan.rounds, "delta": made.delta, "allow_large_delta": True}
+        if isinstance(mechanism, NoisySteps) and mechanism.validation_every is not None:
+            fixed["evaluate_every"] = mechanism.validation_every
+        options = options.updated(**fixed)  # a run may be prolonged; what was calibrated may not follow
+        return Defence(options, plan.triples, entities, plan.noise, made.facts.data, advance)
     if options.privacy.selection in {Ptr.name, PtrPublished.name}:
         candidates(options.training.batch_size, entities)  # an error of its own, before anything is paid
     size = public_size(options, client, shard, ledger, number)
     known, advance = ledger.promises.get(client), _advance(ledger, client)
-    data = str(known.facts["data"]) if known else digest_of(client, shard, ledger)
+    data = known.facts.data if known else digest_of(client, shard, ledger)
     noise = options.privacy.noise or calibrated(options, size, entities, advance)
     defence = Defence(options, size, entities, noise, data, advance)
     first = defence.charges(defence.least_noise(1), first=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.accounting.validity import why_not_private
+from fedkge.accounting.validity import faults
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.base.short_repr import short_repr
@@ -73,7 +73,7 @@ class Admission:
             return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
         budget = {"spent": self.ledger.spent(name), "epsilon": self.ledger.promised(name), "delta": promise.delta}
-        reason = why_not_private(promise)
+        reason = "; ".join(map(str, faults(promise)))
         return {**budget, "not_private": reason} if reason else budget
 
     def rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from fedkge.base.errors import DataError, PrivacyError
 from fedkge.base.short_repr import short_repr
 from fedkge.deploy.keys import Key
-from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.renumbering import renumbered
+from fedkge.runs.round import Shared
 
 Places: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]

@@ -21,10 +21,10 @@ from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.joint_alignment_rounds import carry
 from fedkge.deploy.ledger_ends import LedgerEnds
 from fedkge.deploy.logs import log_of
 from fedkge.deploy.policy import proposal
-from fedkge.deploy.ring import carry
 from fedkge.deploy.status import FINISHED, Status
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
@@ -267,7 +267,7 @@ class Coordinator:
     def _keep(self, server: Server, report: RoundReport, record: bool, seconds: float) -> None:
         if record:
             results = {name: server.rows_for(name) for name in report.broadcasts}
-            Transcript(self._directory.path).write(report, results)
+            Transcript(self._directory.path).write(report.messages(results))
         self._memory.note(report)
         left_out = {"left_out": sorted(report.refused)} if report.refused else {}
         self._memory.history.append({"round": report.round, "loss": report.loss, "seconds": seconds, **left_out})

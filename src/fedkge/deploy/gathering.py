@@ -24,12 +24,12 @@ from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
+from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
-from fedkge.deploy.ring import pseudonyms_of
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Rows, Scores, Shared, Upload
-from fedkge.federation.server import RoundReport, weighted_mean
+from fedkge.federation.messages import Scores
+from fedkge.federation.server import weighted_mean
 from fedkge.federation.training import with_left_out
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
@@ -37,10 +37,11 @@ from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
 from fedkge.runs.account import continue_account, open_account
+from fedkge.runs.round import Messages, Parties, Round, Rows, Shared
 from fedkge.runs.run import LAST_ROUNDS, NUMBERED, SITES, Run, RunDirectory, provenance_of
 from fedkge.runs.state_file import saved_release
 from fedkge.runs.transcript import Transcript
-from fedkge.store.durable_files import load_tensors, make_folder, write_atomically
+from fedkge.store.durable_files import make_folder, write_atomically
 
 GRAPHS = "graphs"
 
@@ -230,19 +231,16 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
 
 def _write_transcript(server: RunDirectory, directory: RunDirectory, members: Sequence[_Site], union: Union) -> None:
     source, target = Transcript(server.path), Transcript(directory.path)
-    view = source.view(server=True) if source.rounds() else None
-    for number in source.rounds() if view else []:
-        seen = view.see(number) if view else None
-        if seen is None:
-            continue
-        names = {member.name: member for member in members}
-        whole = {
-            kind: {names[site].client: _whole(rows, names[site], union) for site, rows in messages.items()}
-            for kind, messages in (("b", seen.broadcasts), ("u", seen.uploads), ("r", seen.results))
-        }
-        uploads = {name: Upload(number, rows, 0, None) for name, rows in whole["u"].items()}
-        report = RoundReport(number, whole["b"], uploads, {})
-        target.write(report, whole["r"], _private(members, number))
+    sites = {member.name: member for member in members}
+
+    def whole(messages: Messages) -> Messages:
+        return {sites[name].client: _whole(rows, sites[name], union) for name, rows in messages.items()}
+
+    for number in source.rounds():
+        seen = source.read(number, Parties(server=True))
+        target.write(
+            Round(number, whole(seen.broadcasts), whole(seen.uploads), whole(seen.results), _private(members, number))
+        )
 
 
 def _whole(rows: Mapping[Shared, Rows], member: _Site, union: Union) -> dict[Shared, Rows]:
@@ -253,11 +251,13 @@ def _whole(rows: Mapping[Shared, Rows], member: _Site, union: Union) -> dict[Sha
     return {"entities": whole}
 
 
-def _private(members: Sequence[_Site], number: int) -> dict[str, dict[Shared, Rows]]:
+def _private(members: Sequence[_Site], number: int) -> dict[str, Mapping[Shared, Rows]]:
     """The sites' relations after a round, where they recorded it."""
-    found: dict[str, dict[Shared, Rows]] = {}
+    found: dict[str, Mapping[Shared, Rows]] = {}
     for member in members:
-        path = member.directory.path / "transcript" / f"round-{number:06d}" / f"private-{member.name}.safetensors"
-        if path.exists():
-            found[member.client] = {"relations": load_tensors(path)[0]["relations"]}
+        transcript = Transcript(member.directory.path)
+        if number in transcript.rounds():
+            private = transcript.read(number, Parties.of(member.name)).private
+            if member.name in private:
+                found[member.client] = {"relations": private[member.name]["relations"]}
     return found

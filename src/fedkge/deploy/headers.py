@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from fedkge.deploy.frames import WIDEST_ROW, WireError
-from fedkge.federation.messages import LARGEST_LOSS, MOST_ROUNDS, MOST_TRIPLES, Shared
+from fedkge.federation.messages import LARGEST_LOSS, MOST_ROUNDS, MOST_TRIPLES
+from fedkge.runs.round import Shared
 
 LONGEST_TEXT = 2_000
 LONGEST_NAME = 200

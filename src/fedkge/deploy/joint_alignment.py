@@ -25,7 +25,7 @@ from fedkge.base.short_repr import short_repr
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.group import POINT_BYTES, cut, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.keys import Key
-from fedkge.federation.messages import Shared
+from fedkge.runs.round import Shared
 
 MOST_NAMES = 1_000_000
 CHECK = "\x00fedkge check"

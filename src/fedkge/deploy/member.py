@@ -16,10 +16,10 @@ from fedkge.base.errors import FedkgeError, NumericalError, PolicyError, Privacy
 from fedkge.base.text import printable
 from fedkge.deploy.admission import Admission, Prepared, prepare
 from fedkge.deploy.alignment import PSEUDONYM_BYTES, Witness, confirmed, ownership_tags
-from fedkge.deploy.keeping import keep_model, keep_round
+from fedkge.deploy.joint_alignment_rounds import JointAlignment, pseudonyms_of
 from fedkge.deploy.ledger_ends import check_remembered
 from fedkge.deploy.logs import log_of
-from fedkge.deploy.ring import RingSeat, pseudonyms_of
+from fedkge.deploy.site_run_files import write_model_of_site, write_round
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.deploy.status import FINISHED, HAS_MODEL, Status
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers, WireError, as_request, decode, encode
@@ -50,7 +50,7 @@ LOCK_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seat:
+class _Joined:
     """What a site has once it has accepted an invitation."""
 
     admission: Admission
@@ -73,8 +73,8 @@ class Member:
         self._locked = False
         self._invite: Invite | None = None
         self._prepared: Prepared | None = None
-        self._ring: RingSeat | None = None
-        self._seat: _Seat | None = None
+        self._alignment: JointAlignment | None = None
+        self._joined: _Joined | None = None
         self._numbers: Numbers = "float32"
         self._sharing = settings.least_owners == 1
         self._finished: int | None = None
@@ -114,17 +114,17 @@ class Member:
             return self._join(request)
         if isinstance(request, Align):
             return self._align(request)
-        if self._seat is None:
+        if self._joined is None:
             raise WireError(f"{self.name} was asked for {type(request).__name__} before it was invited")
         if isinstance(request, Hello):
-            return self._greet(self._seat)
+            return self._greet(self._joined)
         if isinstance(request, Share):
-            return self._share(request, self._seat)
+            return self._share(request, self._joined)
         if isinstance(request, Fit):
-            return self._fit(request, self._seat)
+            return self._fit(request, self._joined)
         if isinstance(request, Evaluate):
-            return self._evaluate(request, self._seat)
-        return self._finish(request, self._seat)
+            return self._evaluate(request, self._joined)
+        return self._finish(request, self._joined)
 
     def _join(self, invite: Invite) -> Accept:
         if invite.version != __version__:
@@ -135,39 +135,41 @@ class Member:
             self._lock()
             prepared = prepare(invite, self._settings, self._directory)
             self._numbers = "float16" if invite.numbers == "float16" else "float32"
-            self._sit(prepared)
+            self._complete(prepared)
             self._prepared, self._invite = prepared, invite
         elif replace(invite, mark=self._invite.mark, releases=self._invite.releases) != self._invite:
             raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
         assert self._prepared is not None  # noqa: S101 (goes with the invitation)
-        accepted = Accept(__version__, self._prepared.fingerprint, self._seat is not None)
+        accepted = Accept(__version__, self._prepared.fingerprint, self._joined is not None)
         if ledger := self._prepared.ledger:
             check_remembered(ledger, invite)
             return replace(accepted, mark=ledger.mark, releases=ledger.releases)
         return accepted
 
-    def _sit(self, prepared: Prepared) -> None:
-        """Take the seat, as soon as all names have pseudonyms."""
+    def _complete(self, prepared: Prepared) -> None:
+        """Take the joined, as soon as all names have pseudonyms."""
         pseudonymise = pseudonyms_of(self._settings, prepared.key)
         if pseudonymise is None:
             return
         admission = prepared.complete(pseudonymise, self._directory)
-        self._seat = _Seat(admission, admission.make_client(self.name, self._directory))
+        self._joined = _Joined(admission, admission.make_client(self.name, self._directory))
         if admission.ledger and admission.ledger.notice:
             self._status.note(admission.ledger.notice)
-        self._say("joined", self._seat, self._seat.client.round)
+        self._say("joined", self._joined, self._joined.client.round)
 
     def _align(self, request: Align) -> Aligned:
         if self._prepared is None or self._settings.alignment != "joint":
             raise PolicyError(
                 f"{self.name} is not asked for a joint alignment: it was not invited, or has a key for it"
             )
-        if self._ring is None:
-            self._ring = RingSeat(self._settings, self._prepared.key, self._prepared.canonical.graph.entities.names)
+        if self._alignment is None:
+            self._alignment = JointAlignment(
+                self._settings, self._prepared.key, self._prepared.canonical.graph.entities.names
+            )
             self._status.note(f"joint alignment among {', '.join(request.sites)!s:.500}: do you know them all?")
-        reply = self._ring.handle(request)
-        if reply.check and self._seat is None:
-            self._sit(self._prepared)
+        reply = self._alignment.handle(request)
+        if reply.check and self._joined is None:
+            self._complete(self._prepared)
         return reply
 
     def _lock(self) -> None:
@@ -186,21 +188,21 @@ class Member:
                     raise
                 time.sleep(0.5)
 
-    def _greet(self, seat: _Seat) -> Greeting:
-        greeting = seat.client.handle(Hello())
+    def _greet(self, joined: _Joined) -> Greeting:
+        greeting = joined.client.handle(Hello())
         if not isinstance(greeting, Greeting):
             raise RunError(f"{self.name}: expected a greeting of its own client, got {type(greeting).__name__}")
-        key, names = seat.admission.key, greeting.names["entities"]
+        key, names = joined.admission.key, greeting.names["entities"]
         tags = ownership_tags(key, self._settings.federation, self.name, names)
         return replace(greeting, tags={"entities": np.frombuffer(tags, np.uint8).reshape(-1, PSEUDONYM_BYTES)})
 
-    def _share(self, request: Share, seat: _Seat) -> Reply:
+    def _share(self, request: Share, joined: _Joined) -> Reply:
         """Agree to share rows of which others have shown that they own them too."""
-        names = seat.client.shard.entities.names
+        names = joined.client.shard.entities.names
         witnesses = {other: Witness(word.places, word.tags.tobytes()) for other, word in request.evidence.items()}
         try:
             mask = confirmed(
-                seat.admission.key,
+                joined.admission.key,
                 self._settings.federation,
                 self.name,
                 names,
@@ -215,53 +217,53 @@ class Member:
                 f"{self.name}: the server asks for rows that fewer than {self._settings.least_owners} sites own; "
                 "set minimum-owners in federation.toml to the largest least-owners of any site"
             )
-        reply = seat.client.handle(request)
+        reply = joined.client.handle(request)
         self._sharing = True
         return reply
 
-    def _fit(self, request: Fit, seat: _Seat) -> Reply:
-        rounds = seat.admission.configuration.training.rounds
+    def _fit(self, request: Fit, joined: _Joined) -> Reply:
+        rounds = joined.admission.configuration.training.rounds
         if not self._sharing:
             raise PolicyError(f"{self.name}: nothing is trained before the server has shown who owns which rows")
         if request.round > rounds:
             raise PolicyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
-        self._say("training", seat, request.round)
+        self._say("training", joined, request.round)
         began = time.perf_counter()
-        reply = seat.client.handle(request)
+        reply = joined.client.handle(request)
         LOG.info("round %d took %.3f seconds here", request.round, time.perf_counter() - began)
         if isinstance(reply, Upload):
-            keep_round(self._directory, self.name, seat.client, request, reply, seat.admission.recorded)
+            write_round(self._directory, self.name, joined.client, request, reply, joined.admission.recorded)
             if not self._settings.limits.tell_loss:
                 reply = replace(reply, loss=None)
-            if ledger := seat.admission.ledger:
+            if ledger := joined.admission.ledger:
                 reply = replace(reply, mark=ledger.mark, releases=ledger.releases)
-        self._say("out of budget" if isinstance(reply, Goodbye) else "uploaded", seat, request.round)
+        self._say("out of budget" if isinstance(reply, Goodbye) else "uploaded", joined, request.round)
         return reply
 
-    def _evaluate(self, request: Evaluate, seat: _Seat) -> Reply:
+    def _evaluate(self, request: Evaluate, joined: _Joined) -> Reply:
         if not self._settings.limits.answer_evaluations:
             raise PolicyError(f"{self.name} ranks its triples for itself (answer-evaluations under [limits])")
-        return seat.client.handle(request)
+        return joined.client.handle(request)
 
-    def _finish(self, request: Finish, seat: _Seat) -> Kept:
-        keep_model(self._directory, seat.admission, seat.client, request)
+    def _finish(self, request: Finish, joined: _Joined) -> Kept:
+        write_model_of_site(self._directory, joined.admission, joined.client, request)
         self._finished = request.round
-        self._say(HAS_MODEL, seat, request.round)
+        self._say(HAS_MODEL, joined, request.round)
         return Kept(request.round)
 
     def answered(self) -> None:
         """The server has the last answer; when that was the one to its farewell, this site is done."""
-        if self._seat is None or self._finished is None:
+        if self._joined is None or self._finished is None:
             return
         try:
-            self._say(FINISHED, self._seat, self._finished)
+            self._say(FINISHED, self._joined, self._finished)
         except (FedkgeError, OSError) as error:  # the model is on disk, which matters more
             LOG.error("that it is over cannot be kept: %s", error)
 
-    def _say(self, state: str, seat: _Seat, round_number: int) -> None:
-        budget: Mapping[str, Any] = seat.admission.budget(self.name)
+    def _say(self, state: str, joined: _Joined, round_number: int) -> None:
+        budget: Mapping[str, Any] = joined.admission.budget(self.name)
         self._status.write(
-            state=state, round=round_number, rounds=seat.admission.configuration.training.rounds, **budget
+            state=state, round=round_number, rounds=joined.admission.configuration.training.rounds, **budget
         )
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedkge.accounting.facts import NoisyCopy as CopyFacts
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.accounting.posterior import GuessWorth, guess_worth
-from fedkge.accounting.promises import COPIED
-from fedkge.accounting.validity import why_not_private
 from fedkge.configuration import Configuration
 from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
 from fedkge.defences.defence import Defence, defence_of
@@ -60,10 +59,10 @@ class Preview:
     @property
     def holds(self) -> str:
         """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
-        copy = self.promise.facts.get(COPIED) if self.promise else None
         if self.drawn:
             return self.drawn.words
-        return measured_elsewhere(float(copy["epsilon"])) if copy else ""
+        copy = self.promise.facts.mechanism if self.promise else None
+        return measured_elsewhere(copy.response_epsilon) if isinstance(copy, CopyFacts) else ""
 
     @property
     def told(self) -> dict[str, str]:
@@ -105,24 +104,6 @@ class Preview:
                 spread = charge.event.deviation
                 return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
         return f"its number of triples as {self.configuration.privacy.public_triples or self.triples:,}"
-
-    @property
-    def promised(self) -> str:
-        """The promise in one line."""
-        if self.promise is None:
-            return "nothing: this site has no defence"
-        facts = self.promise.facts
-        budget = f"epsilon {self.promise.epsilon:g}" if self.promise.epsilon else "no limit, only a count,"
-        noise = f"{_mechanism(facts)}, {facts['rounds']} rounds, {self.promise.accountant}"
-        line = f"{budget} at delta {self.promise.delta:g} ({noise}); neighbours: {self.promise.neighbours}"
-        reason = why_not_private(self.promise)
-        return f"NOT PRIVATE: {reason}; it would count {line}" if reason else line
-
-
-def _mechanism(facts: Mapping[str, Any]) -> str:
-    if copy := facts.get(COPIED):
-        return f"counts with noise of scale {copy['profile_scale']:.4g}, answers of epsilon {copy['epsilon']:.4g}"
-    return f"noise {facts['noise']:.4g}, clip {facts['clip']:g}"
 
 
 def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
@@ -169,7 +150,7 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
     if ledger is None or not path.exists():
         return None
     copy, promise = saved_release(path), ledger.promises.get(client)
-    return holding_of(copy, int(promise.facts["triples"])) if isinstance(copy, NoisyCopy) and promise else None
+    return holding_of(copy, promise.plan.triples) if isinstance(copy, NoisyCopy) and promise else None
 
 
 def _worth(defence: Defence) -> GuessWorth | None:

@@ -20,11 +20,11 @@ from fedkge.deploy.alignment import AlignedGraph, aligned_graph, pseudonyms
 from fedkge.deploy.canonical import CanonicalGraph, canonical_graph
 from fedkge.deploy.keys import Key
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.readers import parse_columns
 from fedkge.graph.renumbering import Numbers, renumbered
+from fedkge.runs.round import Shared
 
 Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
 """What gives canonical names of a kind their pseudonyms, in order."""

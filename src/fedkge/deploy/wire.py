@@ -37,11 +37,11 @@ from fedkge.federation.messages import (
     Request,
     Scores,
     Share,
-    Shared,
     Sharing,
     Upload,
     Word,
 )
+from fedkge.runs.round import Shared
 
 __all__ = [
     "LARGEST_MESSAGE",

@@ -43,16 +43,17 @@ def claim_of(directory: Path, client: str) -> Claim | None:
     ...     claim_of(Path(folder), "client-0") is None
     True
     """
-    from fedkge.accounting.validity import why_not_private  # noqa: PLC0415 (only defended runs have anything to count)
+    from fedkge.accounting.validity import faults  # noqa: PLC0415 (only defended runs have anything to count)
 
     ledger = open_account(directory)
     if ledger is None or client not in ledger.clients:
         return None
-    promise, spent, reason = ledger.promises[client], ledger.spent(client), why_not_private(ledger.promises[client])
+    promise, spent = ledger.promises[client], ledger.spent(client)
     if not math.isfinite(spent):
         return None
+    reason = "; ".join(map(str, faults(promise)))
     remarks = (*([f"NOT PRIVATE: {reason}."] if reason else []), *_overwritten(directory, ledger, client))
-    return Claim(spent, promise.delta, promise.unit, promise.neighbours, not reason, remarks)
+    return Claim(spent, promise.delta, promise.neighbours.unit, promise.neighbours, not reason, remarks)
 
 
 def _overwritten(directory: Path, ledger: Ledger, client: str) -> list[str]:

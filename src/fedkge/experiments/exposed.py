@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.attacks.view import Attacker
+from fedkge.attacks.attack import Scores
 from fedkge.experiments.targets import Design, Targets
 from fedkge.graph import Vocabulary
+from fedkge.runs.view import Attacker
 from fedkge.store.durable_files import write_atomically
 
 EXPOSED = "exposed.json"
 RATE = 0.01
 """Share of the non-members that may be accused wrongly; with fewer than 100 of them, none."""
 
-Scores = NDArray[np.floating[Any]]
-Latest: TypeAlias = tuple[int, Scores, Mapping[Design, Targets]]
+LastScores: TypeAlias = tuple[int, Scores, Mapping[Design, Targets]]
 """Of an attack's last round: its number, and the scores of all these targets in a row."""
 
 
@@ -37,7 +37,7 @@ def found_members(scores: Scores, members: NDArray[np.bool_], rate: float = RATE
 
 def write_exposed(
     run: Path,
-    latest: Mapping[tuple[str, Attacker], Latest],
+    latest: Mapping[tuple[str, Attacker], LastScores],
     entities: Vocabulary,
     relations: Vocabulary,
 ) -> None:

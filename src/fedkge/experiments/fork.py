@@ -1,7 +1,7 @@
-"""A copy of a recorded federation at the end of one round, with one seat free for an adversary.
+"""A copy of a recorded federation at the end of one round, with one client free for an adversary.
 
 What happens in a fork leaves the recorded run untouched. The fork itself plays the honest parties, from the recorded
-uploads and private tables; whoever takes the seat only submits rows and receives rows, like any client.
+uploads and private tables; the adversary only submits rows and receives rows, like any client.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ from dataclasses import replace
 import numpy as np
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.attacks.view import partial_table
 from fedkge.base.errors import ConfigurationError
 from fedkge.defences.defence import defence_of
 from fedkge.defences.releases import Released
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.claimed_weights import believable_weights
 from fedkge.federation.client import Client, ClientPlan
-from fedkge.federation.messages import Fit, Rows, Upload
+from fedkge.federation.messages import Fit, Upload
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
+from fedkge.runs.round import Parties, Rows
 from fedkge.runs.run import CHECKPOINTS, Run
 from fedkge.runs.state_file import saved_release
 from fedkge.runs.transcript import Transcript
+from fedkge.runs.view import partial_table
 
 
-class ForkedSeat:
-    """The seat of `adversary` at the moment when round `round_number` collects its uploads.
+class ForkedClient:
+    """The client of `adversary` at the moment when round `round_number` collects its uploads.
 
     Optimiser state is not part of the record: honest clients begin with a fresh one, as FedE does every round. All of
     them take part in every round after the recorded one.
@@ -41,7 +42,7 @@ class ForkedSeat:
         self._run, self._adversary = run, adversary
         self._aggregation = make_aggregation(run.configuration.federation.aggregation)
         self._recorded = self._round = round_number
-        record = Transcript(run.directory).view(server=True, clients=run.clients).see(round_number)
+        record = Transcript(run.directory).read(round_number, Parties.of(*run.clients, server=True))
         self._places = {name: run.tensors[f"own/{name}"].astype(np.int64) for name in run.clients}
         self._uploads: dict[str, Rows] = {name: rows["entities"] for name, rows in record.uploads.items()}
         if adversary not in self._uploads:
@@ -78,7 +79,7 @@ class ForkedSeat:
     def _claim(self, name: str) -> int:
         """How many triples the client says it has: the noisy number under a defence."""
         if self._run.ledger is not None:
-            return int(self._run.ledger.promises[name].facts["triples"])
+            return self._run.ledger.promises[name].plan.triples
         return len(self._run.shards[self._run.clients.index(name)].train)
 
     def _own(self, rows: Rows) -> Table:

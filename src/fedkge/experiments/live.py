@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fedkge.base.errors import FedkgeError
-from fedkge.experiments.experiment import INLINE, SHADOW, SHADOWED, AttackPlan, Memory, Outcome, run_attacks
+from fedkge.experiments.attacking import find_experiment, fitting_attacks
+from fedkge.experiments.experiment import AttackPlan, Memory, Outcome, run_attacks
 from fedkge.federation.observer import Observer
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import recorded_rounds
@@ -30,7 +31,8 @@ class LiveAttacks(Observer):
         last = max(recorded_rounds(run.configuration.experiment.record, run.configuration.training.rounds))
         if round_number % plan.every and round_number != last:
             return
-        now = tuple(name for name in plan.attacks if name not in (INLINE, *SHADOWED, SHADOW))
+        names = plan.attacks or fitting_attacks(run)
+        now = tuple(name for name in names if find_experiment(name).live)
         if not now:
             return
         try:

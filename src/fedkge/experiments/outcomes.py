@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.attacks.rows_changed import RowsChanged
-from fedkge.attacks.view import Attacker
 from fedkge.base.short_repr import short_repr
 from fedkge.experiments.targets import Design
+from fedkge.runs.view import Attacker
 from fedkge.store.durable_files import write_atomically
 from fedkge.store.result_files import read_attacks_file
 

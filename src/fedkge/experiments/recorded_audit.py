@@ -18,7 +18,6 @@ from fedkge.accounting.deltas import USUAL_DELTA
 from fedkge.attacks import ATTACKS, Attack, check, make_attack
 from fedkge.attacks.cip import overlaps
 from fedkge.attacks.structure import ends_known
-from fedkge.attacks.view import Adversary, View
 from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
@@ -34,6 +33,7 @@ from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import make_scorer
 from fedkge.runs.run import Run, shape_of
+from fedkge.runs.view import Adversary, View
 from fedkge.store.durable_files import write_atomically
 from fedkge.store.result_files import read_audit_file
 
@@ -153,9 +153,9 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     True
     """
     model = make_scorer(configuration.model.name, shape_of(configuration)).name
-    suits = [name for name, attack in ATTACKS.items() if model in (attack.needs.models or (model,))]
+    suits = [attack for attack in ATTACKS.values() if model in (attack.needs.models or (model,))]
     copied = (COPY,) if configuration.privacy.copy_share else ()
-    return (*(name for name in suits if not name.endswith("-published")), *copied)
+    return (*(attack.name for attack in suits if not attack.needs.published), *copied)
 
 
 def reach(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from fedkge.base.errors import ConfigurationError
 from fedkge.experiments.canaries import CANARIES
+from fedkge.experiments.plan import AttackPlan
 from fedkge.experiments.recorded_views import shard_of
 from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.experiments.targets import Design, Targets, draw_targets, pool_of
 from fedkge.runs.run import Run
-
-if TYPE_CHECKING:
-    from fedkge.experiments.experiment import AttackPlan
 
 
 def targets_of(run: Run, plan: AttackPlan) -> dict[Design, Targets]:

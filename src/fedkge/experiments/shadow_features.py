@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from fedkge.attacks.structure import estimate_relations, known_rows, newest_sight, relation_is_known, table_of
+from fedkge.attacks.structure import estimate_relations, known_rows, newest_round, relation_is_known, table_of
 from fedkge.attacks.trajectory import Trajectory
 from fedkge.attacks.upload_difference import UploadDifference
-from fedkge.attacks.view import Attacker, View
 from fedkge.defences.counts.denoising import Profile
 from fedkge.defences.counts.released import profile_cells
 from fedkge.defences.noisy_copy import NoisyCopy
@@ -33,6 +32,7 @@ from fedkge.graph import HEAD, TAIL, Side, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.tables import Table, Tables
 from fedkge.runs.run import Run
+from fedkge.runs.view import Attacker, View
 
 Features = NDArray[np.float64]
 """One row per target."""
@@ -59,8 +59,8 @@ def measure(run: Run, targets: Targets) -> dict[str, Features]:
 def upload_features(view: View, triples: Triples) -> Features:
     """From the server's view, whose auxiliary triples are all that it knows: how well each target fits the newest
     upload, and how the uploads moved towards it. A target whose relation is not known gets the mean of the others."""
-    sight = newest_sight(view, UPLOADS, "upload")
-    upload, auxiliary = table_of(sight, "upload"), view.auxiliary
+    number = newest_round(view, UPLOADS, "upload")
+    upload, auxiliary = table_of(view, number, "upload"), view.auxiliary
     relations = estimate_relations(view.scorer, upload, triples[:0] if auxiliary is None else auxiliary)
     able, rows = relation_is_known(relations, triples), np.flatnonzero(known_rows(upload))
     own = np.ascontiguousarray(triples[able])

@@ -37,6 +37,7 @@ from fedkge.mechanisms.clipping import Clip, PerTriple
 from fedkge.models import Embedding, Tables, initial_tables, make_scorer
 from fedkge.models.per_triple import Differentiator, TripleGradients, TripleLoss
 from fedkge.models.tables import Ids, Table
+from fedkge.runs.round import Parties
 from fedkge.runs.run import Run, shape_of
 from fedkge.runs.transcript import Transcript
 from fedkge.store.randomness import client_generator
@@ -155,16 +156,16 @@ def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
     if run.directory is None or run.configuration.federation.strategy != "fede":
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
     victim = run.configuration.experiment.victim
-    seen = Transcript(run.directory).view(server=True, clients=victim)
+    transcript, parties = Transcript(run.directory), Parties.of(victim, server=True)
     relations: dict[int, Table | None] = {0: _first_relations(run)}
     rounds = 0
-    for number in seen.rounds():
-        sight = seen.see(number)
-        began, ended = relations.get(number - 1), sight.private[victim]["relations"]
+    for number in transcript.rounds(parties):
+        seen = transcript.read(number, parties)
+        began, ended = relations.get(number - 1), seen.private[victim]["relations"]
         relations[number] = ended
-        if began is None or victim not in sight.uploads:
+        if began is None or victim not in seen.uploads:
             continue
-        before, after = sight.broadcasts[victim]["entities"], sight.uploads[victim]["entities"]
+        before, after = seen.broadcasts[victim]["entities"], seen.uploads[victim]["entities"]
         rounds += 1
         yield (
             number,

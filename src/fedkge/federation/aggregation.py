@@ -13,7 +13,7 @@ import numpy as np
 
 from fedkge.base.registry import look_up
 from fedkge.federation.claimed_weights import Index
-from fedkge.federation.messages import Rows
+from fedkge.runs.round import Rows
 
 ROWS_AT_ONCE = 4096
 """Sums are kept in float64 for this many rows at a time: they stay in the cache, and no table of doubles is needed."""

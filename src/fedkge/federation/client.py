@@ -30,10 +30,8 @@ from fedkge.federation.messages import (
     Hello,
     Reply,
     Request,
-    Rows,
     Scores,
     Share,
-    Shared,
     Sharing,
     Upload,
 )
@@ -44,6 +42,7 @@ from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
+from fedkge.runs.round import Rows, Shared
 from fedkge.runs.state_file import RELEASED, State, StateFile, release_in
 from fedkge.store.durable_files import fingerprint
 from fedkge.store.randomness import client_generator

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.short_repr import short_repr
 from fedkge.evaluation import Evaluation
-
-Rows: TypeAlias = NDArray[np.float32]
-Shared: TypeAlias = Literal["entities", "relations"]
-"""Which table the clients share: entities in FedE, relations in FedR."""
+from fedkge.runs.round import Rows, Shared
 
 LARGEST_LOSS = 1e6
 """A mean loss beyond this is no loss of a training that works; averaged with others it would hide theirs."""

@@ -21,10 +21,8 @@ from fedkge.federation.messages import (
     Goodbye,
     Greeting,
     Hello,
-    Rows,
     Scores,
     Share,
-    Shared,
     Sharing,
     Upload,
     payload_bytes,
@@ -33,6 +31,7 @@ from fedkge.federation.union import evidence, unite
 from fedkge.federation.upload_checks import excess, misfit
 from fedkge.models.embedding import initial_rows
 from fedkge.models.scorer import ModelShape
+from fedkge.runs.round import NOTHING, Messages, Round, Rows, Shared
 from fedkge.store.randomness import server_generator
 
 
@@ -85,6 +84,11 @@ class RoundReport:
             if upload.loss is not None
         ]
         return sum(weight * loss for weight, loss in told) / max(1, sum(n for n, _ in told)) if told else None
+
+    def messages(self, results: Messages = NOTHING, private: Messages = NOTHING) -> Round:
+        """What was sent in this round, for the transcript."""
+        uploads = {name: upload.rows for name, upload in self.uploads.items()}
+        return Round(self.round, self.broadcasts, uploads, results, private)
 
 
 class Server:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedkge.base.registry import look_up
-from fedkge.federation.messages import Shared
 from fedkge.graph import Graph
+from fedkge.runs.round import Shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import ClientLogic, Scores, Shared
+from fedkge.federation.messages import ClientLogic, Scores
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
 from fedkge.federation.strategies import make_strategy, pool
@@ -32,6 +32,7 @@ from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
+from fedkge.runs.round import Shared
 from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
@@ -180,7 +181,7 @@ class Federation:
         if self._directory and report.round in self._record:
             results = {name: self.server.rows_for(name) for name in self.clients}
             private = {name: client.unshared() for name, client in self.clients.items()}
-            Transcript(self._directory.path).write(report, results, private)
+            Transcript(self._directory.path).write(report.messages(results, private))
             self._observer.recorded(self._as_run(self.tensors()), report.round)
         self._memory.note(report)
         self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})

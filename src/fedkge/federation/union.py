@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from fedkge.base.errors import RunError
 from fedkge.base.short_repr import short_repr
 from fedkge.federation.claimed_weights import Index
-from fedkge.federation.messages import Greeting, Shared, Word
+from fedkge.federation.messages import Greeting, Word
+from fedkge.runs.round import Shared
 
 
 @short_repr()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedkge.federation.messages import Rows
+from fedkge.runs.round import Rows
 
 
 def complaint(rows: Any, expected: tuple[int, int], largest_norm: float) -> str | None:

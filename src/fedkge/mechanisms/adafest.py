@@ -18,9 +18,9 @@ from fedkge.mechanisms.selection import Selected, Touched, rows_outside
 class Adafest:
     """Releases the rows j with count_j + N(0, 2 selection_multiplier**2) >= threshold.
 
-    Sensitivity: a triple adds 1 to the counts of at most two rows, so sqrt(2); the deviation is that times
-    `selection_multiplier`. Guarantee: with the release of the chosen rows, two Gaussians on one Poisson sample,
-    composed first and amplified once. Proof: docs/proofs/adafest.md. The threshold is free.
+    Sensitivity: a triple adds 1 to the counts of at most two rows: `Touched.count_sensitivity`. The deviation is
+    that times `selection_multiplier`. Guarantee: with the release of the chosen rows, two Gaussians on one Poisson
+    sample, composed first and amplified once. Proof: docs/proofs/adafest.md. The threshold is free.
 
     Rows that no triple touches pass by noise alone and are released like the rest: skipping them would tell which rows
     are real. How many do is binomial and which ones uniform, so the work is that of the rows chosen and touched.
@@ -44,7 +44,7 @@ class Adafest:
     @property
     def deviation(self) -> float:
         """The deviation of the noise on a count."""
-        return math.sqrt(2) * self.selection_multiplier
+        return Touched.count_sensitivity * self.selection_multiplier
 
     @property
     def false_positive_rate(self) -> float:

@@ -100,6 +100,11 @@ class Clip:
         return min(2 * self.row_bound, math.sqrt(2) * self.joint)
 
     @property
+    def guess_scale(self) -> float:
+        """The scale of the Gumbel noise on gaps at noise multiplier 1 (2 C2)."""
+        return 2 * self.row_bound
+
+    @property
     def range_sensitivity(self) -> float:
         """How far one triple moves two gaps against each other (3 C2)."""
         return 3 * self.row_bound

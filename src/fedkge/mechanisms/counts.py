@@ -22,10 +22,10 @@ MOST_FALSE = 2**19
 class NoisyCounts:
     """The cells of a table of counts whose noisy count reaches `threshold`; of all others only that is known.
 
-    Sensitivity: a triple raises two different cells by one each. Guarantee: two-sided geometric noise of `scale` on
-    every cell, empty ones included, costs `event()`: each of the two cells is a randomised response with odds
-    exp(1 / scale). The threshold, from public numbers, is post-processing. Proof: docs/proofs/counts.md. The
-    noise is whole numbers, so it has no low bits that could tell one sum from another.
+    Sensitivity: a triple raises `Geometric.cells` (two) different cells by one each; `release` refuses other tables.
+    Guarantee: two-sided geometric noise of `scale` on every cell, empty ones included, costs `event()`: each of the two
+    cells is a randomised response with odds exp(1 / scale). The threshold, from public numbers, is post-processing.
+    Proof: docs/proofs/counts.md. The noise is whole numbers: it has no low bits that could tell sums apart.
 
     >>> cells = np.array([[0, 12]] * 50 + [[3, 12]])
     >>> counts = NoisyCounts.release(cells, size=20, scale=0.1, source=NoiseSource.research(3))
@@ -43,8 +43,10 @@ class NoisyCounts:
     @classmethod
     def release(cls, cells: NDArray[np.int64], size: int, scale: float, source: NoiseSource) -> NoisyCounts:
         """Count the two cells that each distinct triple raises (one row per triple), and add noise."""
-        if cells.ndim != 2 or cells.shape[1] != 2 or (cells[:, 0] == cells[:, 1]).any():
-            raise PrivacyError(f"expected two different cells for each triple, got an array of shape {cells.shape}")
+        if cells.ndim != 2 or cells.shape[1] != Geometric.cells or (np.diff(np.sort(cells, axis=1)) == 0).any():
+            raise PrivacyError(
+                f"expected {Geometric.cells} different cells for each triple, got an array of shape {cells.shape}"
+            )
         if len(cells) and not 0 <= cells.min() <= cells.max() < size:
             raise PrivacyError(f"expected cells from 0 to {size - 1}, got {cells.min()} to {cells.max()}")
         threshold = threshold_for(size, scale)

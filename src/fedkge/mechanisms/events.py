@@ -38,25 +38,55 @@ class Gaussian(_Numbers):
     multiplier: float
 
 
+class _Counted(_Numbers):
+    """Counts with two-sided geometric noise. What one triple changes is known by the event alone: noise is calibrated
+    from here, and accountants count from here.
+    """
+
+    cells: ClassVar[int]
+    """How many counts a triple changes, each by one."""
+
+    @property
+    def sensitivity(self) -> int:
+        """What one triple changes, summed over all counts."""
+        return self.cells
+
+    @classmethod
+    def scale_for(cls, epsilon: float) -> float:
+        """The scale of the noise that makes all counts together cost this epsilon.
+
+        >>> Geometric.scale_for(4.0), Size.scale_for(0.05)
+        (0.5, 20.0)
+        """
+        return cls.cells / epsilon
+
+
 @dataclass(frozen=True)
-class Geometric(_Numbers):
+class Geometric(_Counted):
     """Counts with two-sided geometric noise of `scale`, over the whole data: a triple changes two of them by one each
     (docs/proofs/counts.md).
     """
 
     cells: ClassVar[int] = 2
-    """How many counts a triple changes, each by one."""
     scale: float
+
+    @property
+    def epsilon(self) -> float:
+        """What the counts cost together.
+
+        >>> Geometric(Geometric.scale_for(4.0)).epsilon
+        4.0
+        """
+        return self.sensitivity / self.scale
 
 
 @dataclass(frozen=True)
-class Size(_Numbers):
+class Size(_Counted):
     """The number of triples with two-sided geometric noise of `scale`: a triple changes it by one
     (docs/proofs/size.md).
     """
 
     cells: ClassVar[int] = 1
-    """How many counts a triple changes, each by one."""
     scale: float
 
     @property
@@ -70,13 +100,12 @@ class Size(_Numbers):
 
 
 @dataclass(frozen=True)
-class Names(_Numbers):
+class Names(_Counted):
     """Names whose noisy number of mentions reaches `threshold`, noise of `scale`: a triple mentions two of them
     (docs/proofs/names.md).
     """
 
     cells: ClassVar[int] = 2
-    """How many counts a triple changes, each by one."""
     scale: float
     threshold: float
 
@@ -87,15 +116,17 @@ class Names(_Numbers):
         >>> Names(scale=1, threshold=14).exposure < 5e-6
         True
         """
-        return 2 * math.exp(-(self.threshold - 1) / self.scale) / (1 + math.exp(-1 / self.scale))
+        return self.cells * math.exp(-(self.threshold - 1) / self.scale) / (1 + math.exp(-1 / self.scale))
 
 
 @dataclass(frozen=True)
 class Responses(_Numbers):
     """Answers about possible triples by randomised response, over the whole data: a triple changes one of them
-    (docs/proofs/copy.md).
+    (docs/proofs/copy.md). `epsilon` is that of one answer, and so of all of them.
     """
 
+    sensitivity: ClassVar[int] = 1
+    """How many answers depend on one triple."""
     epsilon: float
 
 
@@ -140,11 +171,18 @@ class SampledTest(_Numbers):
     whether the test passes or not.
     """
 
+    range_of_unit_gap: ClassVar[float] = 1.5
+    """`Clip.range_sensitivity` over `Clip.guess_scale`, whatever the clip."""
     rate: float
     gap: float
     test: float
     gradient: float
     failure: float
+
+    @property
+    def range(self) -> float:
+        """The bounded range of the arg max: how far one triple moves two of its log odds against each other."""
+        return self.range_of_unit_gap / self.gap
 
 
 @dataclass(frozen=True)
@@ -225,9 +263,19 @@ class Charge:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Charge:
-        """The charge that `record` was made from."""
+        """The charge that `record` was made from; a ConfigurationError where it is anything else.
+
+        >>> Charge.of_record({"event": "gaussian", "multiplier": 1.0, "steps": -1})
+        Traceback (most recent call last):
+        fedkge.base.errors.ConfigurationError: steps of a charge: expected a whole number >= 0, got -1
+        """
         values = dict(record)
-        kind, steps = values.pop("event"), values.pop("steps")
-        if kind not in EVENTS:
+        kind, steps = values.pop("event", None), values.pop("steps", None)
+        if not isinstance(kind, str) or kind not in EVENTS:
             raise ConfigurationError(f"unknown privacy event {kind!r}: known are {', '.join(EVENTS)}")
-        return cls(EVENTS[kind](**values), int(steps))
+        if type(steps) is not int or steps < 0:
+            raise ConfigurationError(f"steps of a charge: expected a whole number >= 0, got {steps!r}")
+        expected = [field.name for field in fields(EVENTS[kind])]
+        if set(values) != set(expected) or not all(type(value) in (int, float) for value in values.values()):
+            raise ConfigurationError(f"event {kind}: expected the numbers {', '.join(expected)}, got {values!r:.200}")
+        return cls(EVENTS[kind](**values), steps)

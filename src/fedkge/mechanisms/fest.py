@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,7 +49,7 @@ class Fest:
         """
         if not 0 < keep <= table:
             raise PrivacyError(f"expected to keep from 1 to {table} rows, got {keep}")
-        noisy = degrees(triples, table) + source.gaussian(table, math.sqrt(2) * multiplier)
+        noisy = degrees(triples, table) + source.gaussian(table, Touched.count_sensitivity * multiplier)
         return cls(np.argpartition(noisy, table - keep)[table - keep :].astype(np.int32), multiplier)
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:  # noqa: ARG002 - no coins needed
@@ -67,7 +66,7 @@ class Fest:
 
 
 def degrees(triples: NDArray[np.int32], table: int) -> NDArray[np.int64]:
-    """How many triples hold each row; a self-loop counts once, which keeps the sensitivity at sqrt(2).
+    """How many triples hold each row; a self-loop counts once. Sensitivity: `Touched.count_sensitivity`.
 
     >>> degrees(np.array([[0, 0, 1], [1, 0, 1]], np.int32), 3).tolist()
     [1, 2, 0]

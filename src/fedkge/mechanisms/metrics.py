@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ class NoisyMean:
     (0.25, True)
     """
 
+    sensitivities: ClassVar[tuple[int, int]] = (GRID, 1)
+    """How far one held-out triple moves the sum, and the number."""
     total: int
     number: int
     epsilon: float
@@ -44,8 +47,9 @@ class NoisyMean:
             raise PrivacyError(f"expected an epsilon above 0, got {epsilon}")
         if shares.dtype != np.int64 or shares.ndim != 1 or ((shares < 0) | (shares > GRID)).any():
             raise PrivacyError(f"expected one whole number from 0 to {GRID} for each triple, got others")
-        total = int(shares.sum()) + int(two_sided(1, GRID / (SUM_PART * epsilon), source)[0])
-        number = len(shares) + int(two_sided(1, 1 / ((1 - SUM_PART) * epsilon), source)[0])
+        of_sum, of_number = cls.sensitivities
+        total = int(shares.sum()) + int(two_sided(1, of_sum / (SUM_PART * epsilon), source)[0])
+        number = len(shares) + int(two_sided(1, of_number / ((1 - SUM_PART) * epsilon), source)[0])
         return cls(total, number, float(epsilon))
 
     def event(self) -> Figure:

@@ -22,8 +22,8 @@ def name_event(epsilon: float, delta: float) -> Names:
     >>> name_event(epsilon=2.0, delta=1e-5)
     Names(scale=1.0, threshold=14.0)
     """
-    scale = 2 / epsilon
-    alone = DELTA_SHARE * delta / 2  # for each of the two names of a triple
+    scale = Names.scale_for(epsilon)
+    alone = DELTA_SHARE * delta / Names.cells  # for each of the names of a triple
     beyond = scale * -math.log(alone * (1 + math.exp(-1 / scale)))
     return Names(scale, max(1, 1 + math.ceil(beyond - 1e-12)))
 

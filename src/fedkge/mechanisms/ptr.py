@@ -57,7 +57,7 @@ class Ptr:
         numbers = candidates(self.batch, touched.table)
         ordered, bound = Ordered.of(touched), self.clip.gap_sensitivity
         gaps = ordered.gaps(numbers)
-        guess = int(np.argmax(gaps + source.gumbel(len(numbers), 2 * self.clip.row_bound * self.gap_multiplier)))
+        guess = int(np.argmax(gaps + source.gumbel(len(numbers), self.clip.guess_scale * self.gap_multiplier)))
         deviation = self.test_multiplier * bound
         margin = -deviation * ndtri(self.failure)
         tested = max(bound, gaps[guess]) + source.gaussian(1, deviation)[0] - margin

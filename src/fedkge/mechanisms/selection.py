@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ class Touched:
     All other rows have count 0 and norm 0. This is private: it is seen by selections only.
     """
 
+    count_sensitivity: ClassVar[float] = math.sqrt(2)
+    """How far one triple moves all counts, in Euclidean norm: it raises those of at most two rows by one."""
     rows: NDArray[np.int32]
     counts: NDArray[np.int64]
     norms: NDArray[np.float64]

@@ -19,7 +19,7 @@ def size_event(budget: float | None) -> Size:
     >>> size_event(8.0).scale, size_event(None).scale, round(size_event(1.0).scale)
     (20.0, 20.0, 50)
     """
-    return Size(1 / (SIZE_EPSILON if budget is None else min(SIZE_EPSILON, SIZE_SHARE * budget)))
+    return Size(Size.scale_for(SIZE_EPSILON if budget is None else min(SIZE_EPSILON, SIZE_SHARE * budget)))
 
 
 def noisy_size(triples: int, event: Size, source: NoiseSource) -> int:

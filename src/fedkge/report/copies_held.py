@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedkge.accounting.promises import COPIED
 from fedkge.defences.noisy_copy import NoisyCopy
 from fedkge.defences.noisy_copy.holding import holding_of
 from fedkge.report.document import HeldCopy
@@ -29,7 +28,7 @@ def gather_copies(run: Path, promises: Mapping[str, Promise]) -> tuple[HeldCopy,
 def _held(run: Path, promises: Mapping[str, Promise]) -> Iterator[HeldCopy]:
     for client, promise in promises.items():
         path = RunDirectory(run).checkpoints / f"{client}.safetensors"
-        copy = saved_release(path) if COPIED in promise.facts and path.exists() else None
+        copy = saved_release(path) if path.exists() else None
         if isinstance(copy, NoisyCopy):
-            found = holding_of(copy, int(promise.facts["triples"]))
+            found = holding_of(copy, promise.plan.triples)
             yield HeldCopy(client, found.believed, found.true, found.precision, found.share, found.words)

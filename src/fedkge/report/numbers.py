@@ -17,15 +17,6 @@ def share(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def short(value: float | None) -> str:
-    """A share as tables of many numbers write it.
-
-    >>> short(0.3606), short(1.0), short(-0.0123), short(None)
-    ('.361', '1.000', '-.012', 'none')
-    """
-    return "none" if value is None else f"{value:.3f}".replace("0.", ".", 1)
-
-
 def signed(value: float) -> str:
     """A difference of shares.
 

@@ -59,13 +59,18 @@ FILTERS: dict[str, Callable[..., str]] = {
 }
 
 
-def environment() -> Environment:
-    """Jinja with everything escaped, and every missing value an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 (heavy)
-
-    made = Environment(
-        loader=PackageLoader("fedkge.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+def environment(*folders: Path) -> Environment:
+    """Jinja with everything escaped, and every missing value an error; `folders` hold further templates."""
+    from jinja2 import (  # noqa: PLC0415 (heavy)
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        PackageLoader,
+        StrictUndefined,
     )
+
+    loader = ChoiceLoader([PackageLoader("fedkge.report"), FileSystemLoader(folders)])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     made.filters.update(FILTERS)
     return made
 

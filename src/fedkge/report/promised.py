@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedkge.accounting.accountants import make_accountant
-from fedkge.accounting.ledger import FILTERED
+from fedkge.accounting.facts import NoisyCopy, Payment
 from fedkge.accounting.posterior import guess_worth
-from fedkge.accounting.promises import COPIED
-from fedkge.accounting.statements import DATA
+from fedkge.accounting.validity import FaultKind, faults
 from fedkge.configuration import Configuration
 from fedkge.report.copies_held import gather_copies
 from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
+from fedkge.report.promise_words import GUARANTEE, NEIGHBOURS, fact_rows, fault_words, mechanism_sentence
 from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
     clients = tuple(_client(ledger, name) for name in ledger.clients)
     name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, own = ledger.promises[name], next(client for client in clients if client.client == name)
-    proved = make_accountant(promise.accountant).sound
+    proved = is_proved(promise)
     limit = roc_limit(LIMIT_FPR, own.spent if proved else None, promise.delta)
     return Claim(
-        mechanism=_mechanism(configuration),
+        mechanism=mechanism_sentence(promise.facts),
         accountant=promise.accountant,
-        unit=f"one {promise.unit}, of one client",
-        neighbours=promise.neighbours,
+        unit=f"one {promise.neighbours.unit}, of one client",
+        neighbours=NEIGHBOURS[promise.neighbours],
         client=name,
         clients=clients,
         promised=own.epsilon,
@@ -61,15 +61,20 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         delta=promise.delta,
         limit_fpr=LIMIT_FPR,
         limit_tpr=limit,
-        meaning=_meaning(name, limit) if proved else "",
+        meaning=" ".join((*([] if faults(promise) else [GUARANTEE]), _meaning(name, limit))) if proved else "",
         guessing=tuple(_guessing(clients)),
         copies=gather_copies(run, ledger.promises),
-        facts=(*_facts(promise), *_paid_facts(ledger, name)),
-        warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients, configuration)),
+        facts=(*fact_rows(promise.facts), *_paid_facts(ledger, name)),
+        warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients)),
         trusted=trusted(configuration, promised=True),
         released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
-        not_covered=not_covered(configuration, str(promise.facts.get("names", "from-triples"))),
+        not_covered=not_covered(configuration, promise.facts.names),
     )
+
+
+def is_proved(promise: Promise) -> bool:
+    """Whether the ledger's epsilon is an upper bound. A research seed leaves the number for study, and a warning."""
+    return all(fault.kind is FaultKind.RESEARCH_SEED for fault in faults(promise))
 
 
 def _no_claim(configuration: Configuration) -> Claim:
@@ -100,8 +105,8 @@ def _client(ledger: Ledger, name: str) -> ClientClaim:
     promise, promised, spent = ledger.promises[name], ledger.promised(name), ledger.spent(name)
     within = math.isfinite(spent) and (promised is None or spent <= promised * (1 + 1e-9))
     guess = None
-    if make_accountant(promise.accountant).sound:
-        guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=bool(promise.facts.get(FILTERED)))
+    if is_proved(promise):
+        guess = guess_worth(ledger.charges(name), spent, promise.delta, adaptive=promise.is_paid(Payment.WHOLE_BUDGET))
     return ClientClaim(name, promised, promise.delta, spent if math.isfinite(spent) else None, within, guess)
 
 
@@ -126,47 +131,15 @@ def _meaning(client: str, limit: float) -> str:
     return f"{reach} So large an epsilon allows much on paper: judge it together with the attacks and the audit."
 
 
-def _mechanism(configuration: Configuration) -> str:
-    if configuration.privacy.copy_share:
-        return (
-            f"{configuration.privacy.defence}: counts with geometric noise and randomised responses, once; "
-            f"nothing after that"
-        )
-    selection = configuration.privacy.selection
-    chosen = {"dense": "all rows", "dense-published": "all entity rows, NONE on relations"}.get(
-        selection, f"rows chosen by {selection}"
-    )
-    clip = f"gradients of single triples clipped to {configuration.privacy.clip:g}"
-    counts = "counts with geometric noise, once; then " if configuration.privacy.count_share else ""
-    return f"{configuration.privacy.defence}: {counts}Poisson samples, {clip}, Gaussian noise on {chosen}"
-
-
-def _facts(promise: Promise) -> tuple[tuple[str, str], ...]:
-    """The promise's facts in plain words, but for the digest of the data; a copy's noise is in its scales already."""
-    hidden = {DATA, "noise"} if COPIED in promise.facts else {DATA}
-    return tuple((str(key), _plain(value)) for key, value in promise.facts.items() if key not in hidden)
-
-
 def _paid_facts(ledger: Ledger, name: str) -> tuple[tuple[str, str], ...]:
     """What figures cost, of the budget that the page shows."""
     paid = math.fsum(extra.epsilon for extra in ledger.extras(name))
     return (("paid figures", f"epsilon {paid:g}, on top of the budget of the rounds"),) if paid else ()
 
 
-def _plain(value: Any) -> str:
-    """A fact in words.
-
-    >>> _plain({"profile_scale": 2 / 3, "epsilon": 5.0}), _plain(0.5), _plain("dense")
-    ('profile scale 0.666667, epsilon 5', '0.5', 'dense')
-    """
-    if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_plain(each)}" for key, each in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterator[str]:
     """What a reader must know of noisy copies."""
-    if not any(COPIED in promise.facts for promise in promises):
+    if not any(isinstance(promise.facts.mechanism, NoisyCopy) for promise in promises):
         return
     yield (
         "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
@@ -179,15 +152,11 @@ def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterat
         )
 
 
-def _warnings(promise: Promise, clients: tuple[ClientClaim, ...], configuration: Configuration) -> tuple[str, ...]:
-    from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415 (heavy)
+def _warnings(promise: Promise, clients: tuple[ClientClaim, ...]) -> tuple[str, ...]:
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
 
     found = [warning] if (warning := large_epsilon(promise.epsilon)) else []
-    if configuration.privacy.noise_seed is not None:
-        found.append("The noise has a research seed and can be repeated: this run is for study, and no promise holds.")
-    if not make_accountant(promise.accountant).sound:
-        found.append(f"The accountant {promise.accountant} repeats formulas that are not sound: no promise holds.")
+    found += [f"No promise holds: {fault_words(fault)}." for fault in faults(promise)]
     over = [f"{client.client} ({epsilon(client.spent)})" for client in clients if not client.within]
     if over:
         found.append(f"More was spent than the {epsilon(promise.epsilon)} that was promised, by {', '.join(over)}.")
@@ -220,7 +189,7 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     """Epsilon of the victim after some of its rounds; constant where only the whole budget is a guarantee."""
     if ledger is None:
         return ()
-    from fedkge.accounting.accountants import make_accountant, merged  # noqa: PLC0415 (heavy)
+    from fedkge.accounting.accountants import merged  # noqa: PLC0415 (heavy)
 
     name = configuration.experiment.victim if configuration.experiment.victim in ledger.clients else ledger.clients[0]
     promise, entries = ledger.promises[name], _in_rounds(ledger.by_round(name))
@@ -229,7 +198,7 @@ def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tupl
     rounds, spent = [], []
     for place in _places(len(entries)):
         charges = merged((*before, *(charge for _, entry in entries[: place + 1] for charge in entry.charges)))
-        filtered = promise.facts.get("filter") and promise.epsilon is not None
+        filtered = promise.is_paid(Payment.WHOLE_BUDGET) and promise.epsilon is not None
         value = promise.epsilon if filtered else accountant.epsilon(charges, promise.delta)
         if value is not None and math.isfinite(value):
             rounds.append(entries[place][0])

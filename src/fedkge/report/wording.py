@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedkge.accounting.facts import NameRule
 from fedkge.configuration import Configuration
 
 NO_PROMISE = "No promise was made: this run has no defence, and nothing limits what its messages give away."
@@ -56,16 +57,16 @@ RELEASED = {
 }
 
 NAMES = {
-    "from-triples": (
+    NameRule.FROM_TRIPLES: (
         "Names: no list was given, so entity names follow from triples. Whoever aligns the vocabularies learns which "
         "names a client has, and a triple that is the only mention of a name is not protected. Relation names are "
         "public too."
     ),
-    "listed": (
+    NameRule.LISTED: (
         "Names: the data's owner says that entity names come from a list that was made without looking at triples, "
         "which fedkge cannot check. Who aligns the vocabularies learns the list. Relation names are public too."
     ),
-    "threshold": (
+    NameRule.THRESHOLD: (
         "Relation names are public. (Entity names are covered: those that enough triples mention were released with "
         "noise and paid for, the others stayed at home with their triples.)"
     ),
@@ -163,10 +164,14 @@ def trusted(configuration: Configuration, promised: bool) -> str:
     return "The server and every other client, fully: vectors are sent as they are."
 
 
-def not_covered(configuration: Configuration, names: str) -> tuple[str, ...]:
+def not_covered(configuration: Configuration, names: NameRule | None) -> tuple[str, ...]:
     """What the promise says nothing about."""
     size = ("The number of a client's training triples, which this run treats as public.",)
-    return (NAMES[names], *(size if configuration.privacy.public_triples else ()), *NOT_COVERED)
+    return (
+        NAMES[names or NameRule.FROM_TRIPLES],
+        *(size if configuration.privacy.public_triples else ()),
+        *NOT_COVERED,
+    )
 
 
 def seed_note(noise_seed: int | None, defended: bool) -> str:

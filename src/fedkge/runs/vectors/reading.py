@@ -13,11 +13,11 @@ from safetensors import SafetensorError, safe_open
 from fedkge.base.errors import DataError, RunError
 from fedkge.base.plain_files import open_plain, parse_json
 from fedkge.configuration import Configuration
-from fedkge.federation.messages import Shared
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.streams import decoded_lines
 from fedkge.models import make_scorer
 from fedkge.models.tables import Table
+from fedkge.runs.round import Shared
 from fedkge.runs.run import CONFIG, MODEL, RunDirectory, shape_of
 from fedkge.store.durable_files import read_tensor
 

@@ -1,1 +1,0 @@
-"""The paper's tables and figures again: which federations they need, how they are trained, and what came out."""
