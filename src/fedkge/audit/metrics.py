@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from fedkge.base.errors import ConfigurationError, DataError, NumericalError
+from fedkge.base.short_repr import short_repr
 
 LEVEL = 0.95
 RATES = (0.1, 0.01, 0.001)
@@ -58,6 +59,7 @@ class F1:
     chosen_on: str
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Roc:
     """Points of the ROC curve from (0, 0) to (1, 1), to be joined by straight lines."""
@@ -66,6 +68,7 @@ class Roc:
     tpr: tuple[float, ...]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class AttackMetrics:
     """Everything that is reported about one attack on one set of targets.

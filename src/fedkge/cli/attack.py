@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.base.machine import available_cores
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 
 if TYPE_CHECKING:
@@ -90,51 +88,31 @@ def attack(
     An attack sees only its adversary's part of the transcript. F1 is printed beside what guessing "member" every
     time gives (0.667); a true-positive rate is refused where the non-members are too few to support it.
     """
-    from fedkge.api.training import open_run  # noqa: PLC0415
-    from fedkge.experiments.cia import CIA  # noqa: PLC0415 (heavy)
+    from fedkge.api.attacks import attack_plan  # noqa: PLC0415 (heavy)
+    from fedkge.api.opening import opened  # noqa: PLC0415
     from fedkge.experiments.plot import FORMATS  # noqa: PLC0415
-    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
-    from fedkge.experiments.targets import COUNT  # noqa: PLC0415
 
     if plot is not None and plot.suffix not in FORMATS:
         raise ConfigurationError(f"--plot: expected a name that ends with {', '.join(FORMATS)}, got {plot}")
-    opened = open_run(run)
-    pair = (victim or opened.configuration.experiment.victim, adversary or opened.configuration.experiment.adversary)
-    plan = replace(
-        default_plan(opened, names),
-        designs=_designs(targets, opened, pair),
+    whole = opened(run)
+    plan, notes = attack_plan(
+        whole,
+        names or (),
+        targets=targets,
         every=every,
-        count=targets_count or COUNT,
-        fewer=targets_count is None,
+        targets_count=targets_count,
         auxiliary=auxiliary,
-        victim=pair[0],
-        adversary=pair[1],
+        group_size=group_size,
+        waiting_rounds=waiting_rounds,
+        shadows=shadows,
+        lira_base=base,
         seed=seed,
-        cia=CIA(group_size, waiting_rounds),
-        shadows=ShadowPlan(base, shadows or ShadowPlan().count, _cores(opened)),
-        real_shadows=replace(SHADOWS, count=shadows or SHADOWS.count, processes=_cores(opened)),
+        victim=victim,
+        adversary=adversary,
     )
-    perform(opened, plan, as_json, plot)
-
-
-def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
-    """The plan of `fedkge attack` without further options."""
-    from fedkge.experiments.experiment import AttackPlan  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
-
-    options = run.configuration
-    return AttackPlan(
-        attacks=_chosen(run, names),
-        designs=("A", "B", _canary_design(run), "D") if options.experiment.canaries else ("A", "B", "D"),
-        fewer=True,
-        victim=options.experiment.victim,
-        adversary=options.experiment.adversary,
-        threads=_cores(run),
-        shadows=ShadowPlan(processes=_cores(run)),
-        real_shadows=replace(SHADOWS, processes=_cores(run)),
-    )
+    for note in notes:
+        say(note)
+    perform(whole, plan, as_json, plot)
 
 
 def perform(
@@ -158,83 +136,23 @@ def perform(
     say(f"All rounds and ROC points: {opened.directory}/attacks.json")
 
 
-def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
-    """The attacks that were named, each once; an unknown name is an error that lists near ones.
+def live_attacks(names: Sequence[str], configuration: Configuration) -> LiveAttacks:
+    """What attacks a federation as it goes, and says so on stderr; attacks that cannot work there are refused."""
+    from fedkge.api.attacks import check_names, check_training, default_plan  # noqa: PLC0415 (heavy)
+    from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415
 
-    With the name of a `model`, an attack that does not work on it is an error too.
-    """
-    from fedkge.attacks import make_attack  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.attack import misfit  # noqa: PLC0415
-    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415
-
-    chosen = tuple(dict.fromkeys(names))
-    for name in chosen:
-        models = find_experiment(name).models
-        if model and models and model not in {fitting.lower() for fitting in models}:
-            raise ConfigurationError(misfit(make_attack(name), model))
-    return chosen
-
-
-def check_training(names: Sequence[str], configuration: Configuration) -> None:
-    """Refuse, before training, attacks that will lack what they need."""
-    if not names:
-        return
-    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415 (heavy)
-
-    for name in names:
-        find_experiment(name).check_training(configuration)
-
-
-def live_attacks(names: Sequence[str]) -> LiveAttacks:
-    """What attacks a federation as it goes, and says so on stderr."""
-    from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415 (heavy)
-
-    return LiveAttacks(lambda run: default_plan(run, names), say)
+    chosen = check_names(names, configuration.model.name)
+    check_training(chosen, configuration)
+    return LiveAttacks(lambda run: default_plan(run, chosen), say)
 
 
 def finish_live(path: Path, names: Sequence[str], live: LiveAttacks, as_json: bool) -> None:
     """Run what is left of the attacks on the finished run, and show all that they found."""
-    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
+    from fedkge.api.attacks import default_plan  # noqa: PLC0415 (heavy)
+    from fedkge.api.opening import opened  # noqa: PLC0415
 
-    opened = open_run(path)
-    perform(opened, default_plan(opened, names), as_json, memory=live.memory)
-
-
-def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
-    from fedkge.experiments.experiment import fitting_attacks  # noqa: PLC0415
-
-    return check_names(names) if names else tuple(fitting_attacks(opened))
-
-
-def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
-    own = _canary_design(opened)
-    asked = text.replace("C", own) if text == ALL else text
-    designs = tuple(dict.fromkeys(part.strip().upper() for part in asked.split(",")))
-    unknown = [design for design in designs if design not in DESIGNS]
-    if unknown:
-        raise ConfigurationError(f"--targets: expected some of {','.join(DESIGNS)}, got {text!r}")
-    options = opened.configuration
-    reasons = {"C": "", "R": ""}
-    if options.experiment.canaries == 0:
-        reasons = dict.fromkeys(reasons, "this run has no canaries (train with --canaries 1000)")
-    elif pair != (options.experiment.victim, options.experiment.adversary):
-        whose = f"the canaries are for victim {options.experiment.victim} and adversary {options.experiment.adversary}"
-        reasons = dict.fromkeys(reasons, whose)
-    else:
-        reasons["R" if own == "C" else "C"] = f"this run's canaries are design {own}"
-    for design, reason in reasons.items():
-        if reason and design in designs and len(designs) > 1:
-            say(f"Design {design} is left out: {reason}.")
-            designs = tuple(one for one in designs if one != design)
-    return designs
-
-
-def _canary_design(run: Run) -> Literal["C", "R"]:
-    return "R" if run.configuration.experiment.canary_source == "real" else "C"
-
-
-def _cores(opened: Run) -> int:
-    return opened.configuration.training.threads or available_cores()
+    whole = opened(path)
+    perform(whole, default_plan(whole, names), as_json, memory=live.memory)
 
 
 @contextmanager

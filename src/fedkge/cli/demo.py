@@ -12,12 +12,10 @@ import typer
 
 from fedkge.base.errors import RunError
 from fedkge.cli.attack import attack_progress, outcome_key
-from fedkge.cli.audit import sentences
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.predict import answer_table
 from fedkge.cli.progress import narrator
-from fedkge.cli.report import NAMES, write_report
 from fedkge.cli.tables import cost_line, grid, metric_rows, metric_table, print_json, say, shard_table, stdout
 
 if TYPE_CHECKING:
@@ -201,6 +199,9 @@ class Story:
         console.print(grid("", header, rows, words=(0, 1)))
 
     def _tell_promise(self) -> None:
+        from fedkge.api.audits import sentences  # noqa: PLC0415 (heavy)
+        from fedkge.api.reports import NAMES  # noqa: PLC0415
+
         console, budget = stdout(), budget_record(self.defended)
         if budget:
             console.print(budget_table(budget))
@@ -223,6 +224,8 @@ class Story:
 
     def _report(self) -> tuple[Path, str]:
         """The path of the owner's page and its verdict; the shareable page is written beside it."""
+        from fedkge.api.reports import NAMES, write_report  # noqa: PLC0415 (heavy)
+
         run, beside = _directory(self.defended), _directory(self.together)
         write_report(run, run / NAMES[False])
         document = write_report(run, run / NAMES[True], for_owner=True, beside=[beside])

@@ -36,9 +36,8 @@ def predict(
 ) -> None:
     """Complete a triple: the best tails of (head, relation, ?) or the best heads of (?, relation, tail)."""
     from fedkge.api.predictions import predict as answer_of  # noqa: PLC0415 (heavy)
-    from fedkge.api.training import open_run  # noqa: PLC0415
 
-    answer = answer_of(open_run(run), relation, head=head, tail=tail, top=top, client=client, unseen_only=unseen_only)
+    answer = answer_of(run, relation, head=head, tail=tail, top=top, client=client, unseen_only=unseen_only)
     if as_json:
         print_json(asdict(answer))
     else:

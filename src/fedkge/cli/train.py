@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.cli.attack import check_names, check_training, finish_live, live_attacks
+from fedkge.cli.attack import finish_live, live_attacks
 from fedkge.cli.budget import budget_record, budget_table, warn
 from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
@@ -64,8 +64,7 @@ def train(
     if attack and given.get("record", "none") == "none":
         given["record"] = "every:5"
     configuration = parse(given)
-    live = live_attacks(check_names(attack, configuration.model.name)) if attack else None
-    check_training(attack or (), configuration)
+    live = live_attacks(attack, configuration) if attack else None
     path = out or _new_path(configuration)
     if resume and (path / "config.toml").exists():
         _check_same(path, given)
@@ -92,13 +91,14 @@ def _train(
     live: LiveAttacks | None = None,
 ) -> None:
     from fedkge.api import training as runs  # noqa: PLC0415 (heavy: the compiled kernels)
+    from fedkge.api.opening import shards_of  # noqa: PLC0415
     from fedkge.store.randomness import fresh_seed  # noqa: PLC0415
 
     runs.check(configuration)
     runs.check_free(path, overwrite)
     if configuration.experiment.seed is None:
         configuration = configuration.updated(seed=fresh_seed())
-    shards = runs.shards_of(configuration.data.source, configuration)
+    shards = shards_of(configuration.data.source, configuration)
     _tell_start(configuration, shards)
     warn(configuration)
     if len(shards) > 1 and not as_json:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedkge import __version__
 from fedkge.base.errors import FedkgeError, RunError
 from fedkge.base.plain_files import read_json
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -74,6 +75,7 @@ def handed_out(run: Path) -> set[str]:
     return set(names)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Members:
     """An engine restricted to the sites that accepted the terms. It notes where the sites' ledgers end."""

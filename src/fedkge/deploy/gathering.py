@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.defences.releases import Arrays, model_arrays
 from fedkge.deploy.admission import released_site
@@ -55,6 +56,7 @@ class PlantedCanaries:
     """How many of them stand at the end of the victim's training triples."""
 
 
+@short_repr("name", "client")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Site:
     """One site's part: its name here and there, its graph under its own names in the order of its rows."""

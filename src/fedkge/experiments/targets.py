@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.base.registry import look_up
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary, distinct_triples, no_triples
 
 Design: TypeAlias = Literal["A", "B", "C", "D", "R"]
@@ -42,6 +43,7 @@ CALIBRATION = 100
 AUXILIARY = 20
 
 
+@short_repr("design")
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
     """Triples with their membership bits, and others, disjoint from them, on which a threshold may be chosen."""
@@ -76,6 +78,7 @@ class Targets:
         return np.concatenate([self.triples[self.members], self.calibration_triples[self.calibration_members]])
 
 
+@short_repr("victim", "adversary")
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """What targets are drawn from, in the run's ids; make one with `pool_of`.
