@@ -16,7 +16,9 @@ DatasetName: TypeAlias = Annotated[str, typer.Argument(help="Name of a data set 
 ColumnNames: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--columns", metavar="HEAD,RELATION,TAIL", help="CSV and Parquet: the columns that hold head, relation and tail."
+        "--columns",
+        metavar="HEAD,RELATION,TAIL",
+        help="CSV and Parquet: columns of head, relation and tail.",
     ),
 ]
 SkipHeader: TypeAlias = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,8 +13,9 @@ from typer.main import get_command
 
 from fedkge.cli.errors import guarded
 
-if TYPE_CHECKING:
-    Context, Command = Any, Any  # Typer's own copies of Click's classes have no public name
+Context: TypeAlias = Any
+Command: TypeAlias = Any
+"""Typer has its own copies of Click's classes, which have no public names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,6 @@ class VerbGroup(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """The command that the arguments begin with, imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name in self.verbs:
+        if name is not None and name in self.verbs:
             command = guarded(self.verbs[name].load)(name)
         return name, command, rest

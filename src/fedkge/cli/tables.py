@@ -17,6 +17,7 @@ from fedkge.base.text import LINES, printable
 WIDE = 160
 """Width where there is no terminal: nothing is folded in a file."""
 
+
 class PlainConsole(Console):
     """A console that shows text as it is: names of entities, files and sites can neither style nor drive it.
 

@@ -15,9 +15,7 @@ from fedkge.graph.summary import describe as summarise
 EXAMPLE = "Example: fedkge data describe my-graph/"
 
 
-def describe(
-    path: GraphPath, columns: ColumnNames = "", skip_header: SkipHeader = None, as_json: Json = False
-) -> None:
+def describe(path: GraphPath, columns: ColumnNames = "", skip_header: SkipHeader = None, as_json: Json = False) -> None:
     """Read a graph and show what it holds and what was dropped."""
     summary = summarise(load(path, columns=parse_columns(columns), skip_header=skip_header))
     if as_json:

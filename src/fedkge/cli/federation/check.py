@@ -17,7 +17,7 @@ from fedkge.deploy.policy import proposal
 from fedkge.deploy.preview import Preview, preview
 from fedkge.deploy.request_keys import PUBLIC_FILE, fingerprint, read_public_key
 from fedkge.deploy.site_settings import read_site
-from fedkge.report.wording import promise_line
+from fedkge.report.promise_words import promise_line
 
 EXAMPLE = "Example: fedkge federation check site.toml --terms federation.toml"
 
@@ -26,7 +26,7 @@ def check(
     site: SiteFile = Path("site.toml"),
     terms: Annotated[
         Path | None,
-        typer.Option(help="The federation.toml of the server. Without it, the site's limits and the defaults are used."),
+        typer.Option(help="The federation.toml of the server. Without it, the site's limits and defaults are used."),
     ] = None,
     names: Annotated[
         bool, typer.Option("--names", help="Also list entity names that became one name. These names are secret.")
