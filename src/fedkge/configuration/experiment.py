@@ -8,8 +8,8 @@ from pydantic import Field
 
 from fedkge.configuration.section import Mark, Section, by_nobody
 
-_OWN_DATA = by_nobody("the site's data is the site's")
-_ONE_PROCESS = by_nobody("an experiment in one process")
+_OWN_DATA = by_nobody("each site decides about its own data")
+_ONE_PROCESS = by_nobody("only for experiments in one process")
 
 
 class ExperimentSection(Section):
@@ -18,7 +18,7 @@ class ExperimentSection(Section):
     seed: Annotated[int | None, by_nobody("the site draws its own, or names it in site.toml")] = Field(
         default=None, ge=0, description="Research seed. Without it, a seed is drawn and saved with the run."
     )
-    record: Annotated[str, by_nobody("each side keeps what it sees, as its own file says"), Mark.MAY_CHANGE] = Field(
+    record: Annotated[str, by_nobody("each party records what it sees, as its own file says"), Mark.MAY_CHANGE] = Field(
         default="none",
         description="Rounds to record in the transcript, which attacks need: none, all, every:N, or a list such as "
         "1,5,10.",

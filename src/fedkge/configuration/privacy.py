@@ -141,7 +141,7 @@ class PrivacySection(Section):
     names_share: Annotated[float, BY_SITE] = Field(
         default=0.25, gt=0, lt=1, description="Names `threshold`: share of epsilon that pays for the release of names."
     )
-    public_init: Annotated[bool, by_nobody("start vectors may carry private triples past the noise")] = Field(
+    public_init: Annotated[bool, by_nobody("start vectors may reveal private triples without noise")] = Field(
         default=False, description="State that the vectors of --init are public. Otherwise a defence refuses them."
     )
     accountant: Annotated[Literal["pld", "rdp"], BY_SITE] = Field(
