@@ -51,7 +51,7 @@ def test_one_command_trains_and_audits(run: Path, told: Outcome) -> None:
     content = json.loads((run / "audit.json").read_text(encoding="utf-8"))
     assert 1.5 < content["bound"] <= content["ceiling"]
     assert content["coins"] == "independent"
-    assert f"Everything about it: {run}/audit.json" in told.err
+    assert f"All results: {run}/audit.json" in told.err
 
 
 def test_without_shared_entities_nothing_is_trained(graph: Path, tmp_path: Path) -> None:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from fedkge.api.auditing import train_for_audit
+from fedkge.api.audits import Look, audit_run, audited, check_limit, passive_attacks, sentences
+from fedkge.api.opening import opened
 from fedkge.base.errors import ConfigurationError
-from fedkge.cli.attack import attack_progress
+from fedkge.cli.attack_run import attack_progress
 from fedkge.cli.errors import stops_at_once
-from fedkge.cli.options import normalised, with_configuration
+from fedkge.cli.options import given_options, with_configuration
 from fedkge.cli.progress import narrator
 from fedkge.cli.tables import grid, print_json, say, stdout
-from fedkge.configuration import Configuration, read_toml
-
-if TYPE_CHECKING:
-    from fedkge.api.audits import Look
-    from fedkge.experiments.recorded_audit import RunAudit
-    from fedkge.runs.run import Run
+from fedkge.configuration import Configuration
+from fedkge.experiments.recorded_audit import COINS, RESULTS, RunAudit
+from fedkge.runs.run import Run
 
 EXAMPLE = (
-    "Example: fedkge audit --data demo --clients 3 --rounds 20 --canaries 1000 --out runs/audited, "
-    "then again at any time: fedkge audit runs/audited --fail-above 4"
+    "Example: fedkge audit --data demo --clients 3 --rounds 20 --canaries 1000 --out runs/audited. "
+    "Audit the same run again: fedkge audit runs/audited --fail-above 4"
 )
 HEADER = (
     "attack",
@@ -45,79 +45,74 @@ NARROW = (0, 1, 3, 4, 5, 6)
 def audit(
     options: Mapping[str, Any],
     run: Annotated[
-        Path | None, typer.Argument(help="Run directory, trained with independent coins; without it, train one.")
+        Path | None,
+        typer.Argument(help="Run directory, trained with independent coins. Without it, the command trains a new run."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with training options; flags win over it.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with training options. Flags take precedence over it.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the new run.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove the run that is already there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out, if there is one.")] = False,
     attack: Annotated[
         list[str] | None,
-        typer.Option("--attack", metavar="NAME", help="Passive attack; repeat for several. Without: all that fit."),
+        typer.Option(
+            "--attack",
+            metavar="NAME",
+            help="Passive attack by name. Repeat it for several. Without it, all attacks that fit.",
+        ),
     ] = None,
     guesses: Annotated[
-        str, typer.Option(metavar="N,N", help="Numbers of guesses. Without: a tenth and a half of the canaries.")
+        str,
+        typer.Option(metavar="N,N", help="Numbers of guesses. Without it, a tenth of the canaries and half of them."),
     ] = "",
-    confidence: Annotated[float, typer.Option(help="Chance that the bound holds.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Probability that the bound holds.")] = 0.95,
     fail_above: Annotated[
-        float | None, typer.Option(min=0.0, help="Exit with code 9 if epsilon is shown to be above this.")
+        float | None, typer.Option(min=0.0, help="Exit with code 9 if the bound is above this epsilon.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout, as in audit.json.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout, as in audit.json.")] = False,
 ) -> None:
-    """Show how large epsilon must be at least, from one training with canaries, beside what the run claims.
+    """Compute a lower bound of epsilon and compare it with the run's claim.
 
-    Canaries are triples that nobody holds; a coin for each decides whether the victim trains on it. The more coins the
-    attacks guess right, the more was given away. Fix attacks and guesses before you look: the bound is corrected for
-    their number, not for afterthoughts. It ends with code 10 if the bound contradicts the run's own claim.
+    The audit uses canaries: triples that no client holds. One coin per canary decides whether the victim trains on it.
+    The attacks guess the coins. The more guesses are right, the larger epsilon must be.
+
+    Choose attacks and guesses before you see a result: the bound is corrected for their number, but not for a choice
+    that you make afterwards. The exit code is 10 if the bound contradicts the run's own claim.
     """
-    from fedkge.api.audits import audit_run, audited, passive_attacks  # noqa: PLC0415 (heavy)
-
     look: Look = {"attacks": passive_attacks(attack or ()), "guesses": _numbers(guesses), "confidence": confidence}
-    given = {**normalised(read_toml(config) if config else {}), **options}
+    given = given_options(config, options)
     if run is None:
         if out is None:
             raise ConfigurationError("expected a run directory to audit, or --out and training options for a new one")
-        opened = _train(audited(given), look, fail_above, out, overwrite)
+        whole = _train(audited(given), look, fail_above, out, overwrite)
     else:
-        if wrong := [
-            *(f"--{key}" for key in given),
-            *(["--out"] if out else []),
-            *(["--overwrite"] if overwrite else []),
-        ]:
-            raise ConfigurationError(f"{run} is trained already, got {', '.join(wrong)}: to train, leave out {run}")
-        opened = _open(run, look, fail_above)
+        flags = {**{f"--{key}": True for key in given}, "--out": out is not None, "--overwrite": overwrite}
+        if wrong := [flag for flag, is_given in flags.items() if is_given]:
+            raise ConfigurationError(
+                f"expected no training options, because {run} is trained already, got {', '.join(wrong)}; leave out "
+                f"{run} to train a new run"
+            )
+        whole = opened(run)
+        if whole.configuration.experiment.canaries:
+            check_limit(whole.configuration, fail_above, **look)
     with attack_progress() as progress:
-        found = audit_run(opened, progress=progress, **look)
+        found = audit_run(whole, progress=progress, **look)
     if as_json:
-        print_json({"run": str(opened.directory), **found.found.record()})
+        print_json({"run": str(whole.directory), **found.found.record()})
     else:
-        _show(opened, found.found)
+        _show(whole, found.found)
     found.check(fail_above)
 
 
-def _open(run: Path, look: Look, limit: float | None) -> Run:
-    from fedkge.api.audits import check_limit  # noqa: PLC0415 (heavy)
-    from fedkge.api.opening import opened  # noqa: PLC0415
-
-    whole = opened(run)
-    if whole.configuration.experiment.canaries:
-        check_limit(whole.configuration, limit, **look)
-    return whole
-
-
 def _train(configuration: Configuration, look: Look, limit: float | None, path: Path, overwrite: bool) -> Run:
-    from fedkge.api.auditing import train_for_audit  # noqa: PLC0415 (heavy)
-
     if configuration.experiment.canary_coins == "seeded":
-        say("WARNING: the coins derive from --seed. Whoever knows the seed knows them: this audit is no evidence.")
+        say("WARNING: the coins come from --seed. Anyone who knows the seed knows them, so this audit proves nothing.")
     hint = f"continue with: fedkge resume {path}, then: fedkge audit {path}"
     with narrator() as told, stops_at_once(hint, told.stop):
         return train_for_audit(configuration, None, path, limit, overwrite=overwrite, observer=told, **look)
 
 
 def _show(opened: Run, found: RunAudit) -> None:
-    from fedkge.api.audits import sentences  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.recorded_audit import COINS, RESULTS  # noqa: PLC0415
-
     result, console = found.result, stdout()
     rows = [
         (
@@ -136,12 +131,12 @@ def _show(opened: Run, found: RunAudit) -> None:
     kept = range(len(HEADER)) if console.width >= FULL_WIDTH else NARROW
     console.print(grid(title, [HEADER[i] for i in kept], [[row[i] for i in kept] for row in rows], words=(0, 1)))
     for line in sentences(found):
-        console.print(line, markup=False)
+        console.print(line)
     if len(found.plans) > 1:
-        say("This run was audited before with other attacks or guesses: the bound holds only for the first choice.")
+        say("This run was audited before with other attacks or guesses. The bound holds only for the first audit.")
     if found.coins == "seeded":
         say(f"WARNING: {COINS['seeded']}.")
-    say(f"Everything about it: {opened.directory}/{RESULTS}")
+    say(f"All results: {opened.directory}/{RESULTS}")
 
 
 def _numbers(text: str) -> tuple[int, ...]:

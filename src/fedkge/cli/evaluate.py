@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fedkge.api.opening import opened as open_run
 from fedkge.base.errors import ConfigurationError, DataError
-from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, say, stderr, stdout
+from fedkge.cli.arguments import Json, RunPath
+from fedkge.cli.metric_tables import metric_rows, metric_table
+from fedkge.cli.tables import grid, print_json, say, stderr, stdout
+from fedkge.cli.training import label_of
 
 EXAMPLE = "Example: fedkge evaluate runs/three --split valid --by-relation"
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Run directory.")],
-    split: Annotated[str, typer.Option(metavar="test|valid", help="Which held-out triples.")] = "test",
-    by_relation: Annotated[bool, typer.Option("--by-relation", help="Also one line per relation.")] = False,
+    run: RunPath,
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The held-out triples to rank.")] = "test",
+    by_relation: Annotated[bool, typer.Option("--by-relation", help="Also print one line per relation.")] = False,
     as_a_client: Annotated[
-        bool, typer.Option("--as-a-client", help="Filter by each client's own triples only, as it would by itself.")
+        bool,
+        typer.Option("--as-a-client", help="Filter by each client's own triples only, as the client itself would."),
     ] = False,
     keep_leaked: Annotated[
         bool | None,
         typer.Option(
             "--keep-leaked/--no-keep-leaked",
-            help="Also rank triples that are in train too; default: as the run was trained.",
+            help="Rank held-out triples that are in train too. Without it, as in the training of the run.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
-    from fedkge.api.opening import opened as open_run  # noqa: PLC0415 (heavy)
-    from fedkge.cli.train import label_of  # noqa: PLC0415
+    """Rank the held-out triples of a run: MRR, Hits@k and AMRI.
 
+    Ranks are filtered and cover both sides. Each client ranks its own entities. AMRI is the adjusted mean rank index:
+    1 is perfect, 0 is chance. The table also shows the popularity controls.
+    """
     if split not in ("test", "valid"):
         raise ConfigurationError(f"--split: expected test or valid, got {split!r}")
     opened = open_run(run)

@@ -7,28 +7,33 @@ from typing import Annotated
 
 import typer
 
-from fedkge.cli.tables import print_json, say, stdout
+from fedkge.api.exports import export as write
+from fedkge.cli.arguments import Json, RunPath
+from fedkge.cli.tables import print_json, print_line, say
 
 EXAMPLE = "Example: fedkge export runs/three --format parquet --out vectors.parquet"
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Run directory.")],
+    run: RunPath,
     format_name: Annotated[
-        str, typer.Option("--format", metavar="safetensors|parquet|word2vec|pykeen", help="How to write them.")
+        str, typer.Option("--format", metavar="safetensors|parquet|word2vec|pykeen", help="Format of the file.")
     ] = "safetensors",
     out: Annotated[
-        Path | None, typer.Option(help="File to write (PyKEEN: folder); default: vectors in the run directory.")
+        Path | None,
+        typer.Option(help="File to write (PyKEEN: folder). Without it, the file vectors in the run directory."),
     ] = None,
     client: Annotated[
-        str | None, typer.Option(help="Whose vectors; default: those that all clients have in common.")
+        str | None,
+        typer.Option(help="Export the vectors of this client. Without it, the vectors that all clients share."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is already there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Write the vectors with their names; `train --init` reads all but the PyKEEN folder back."""
-    from fedkge.api.exports import export as write  # noqa: PLC0415 (heavy)
+    """Write the embedding vectors for other programs.
 
+    Each vector has the name of its entity or relation. fedkge train --init reads every format except pykeen.
+    """
     exported = write(run, out, format=format_name, client=client, overwrite=overwrite)
     if as_json:
         print_json(
@@ -36,6 +41,7 @@ def export(
         )
         return
     rows = " and ".join(f"{count:,} {kind}" for kind, count in exported.counts.items())
-    stdout().print(f"{exported.path}: {rows}", markup=False, soft_wrap=True)
+    print_line(f"{exported.path}: {rows}")
     if exported.left_out:
-        say(f"Clients differ in their {' and '.join(exported.left_out)}: --client NAME writes those of one client")
+        left_out = " and ".join(exported.left_out)
+        say(f"Not written: {left_out}, which differ between clients. --client NAME writes those of one client.")
