@@ -35,8 +35,9 @@ def tune(
 ) -> None:
     """Search training options by validation triples (needs Optuna).
 
-    It trains several times and shows the options that rank validation triples best. The search covers learning rate, negatives, temperature, and margin or regularisation. An option that you give is
-    fixed. Test triples are not ranked. Tuning is refused under a defence: it would reveal validation triples.
+    It trains several times and shows the options that rank validation triples best. The search covers learning rate,
+    negatives, temperature, and margin or regularisation. An option that you give is fixed. Test triples are not
+    ranked. Tuning is refused under a defence: it would reveal validation triples.
     Install Optuna with pip install 'fedkge[tune]'.
     """
     if out is not None and os.path.lexists(out) and not overwrite:
