@@ -43,6 +43,11 @@ def test_test_triples_are_never_ranked(graph: fk.Graph) -> None:
     ]
 
 
+def test_what_is_given_is_not_searched(graph: fk.Graph) -> None:
+    tuned = fk.tune(graph, trials=1, **OPTIONS)
+    assert set(tuned.trials[0].options) == {"learning_rate", "margin", "temperature"}
+
+
 def test_a_federation_is_tuned_as_one(graph: fk.Graph) -> None:
     tuned = fk.tune(fk.split(graph, clients=2, seed=7, overlap=1.0), trials=1, space=SPACE, **OPTIONS)
     assert 0 < tuned.best.value <= 1

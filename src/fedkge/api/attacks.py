@@ -216,8 +216,8 @@ def chosen_designs(text: str, run: Run, pair: tuple[str, str]) -> tuple[tuple[De
     own = _canary_design(run)
     asked = text.replace("C", own) if text == ALL else text
     designs: tuple[Any, ...] = tuple(dict.fromkeys(part.strip().upper() for part in asked.split(",")))
-    if unknown := [design for design in designs if design not in DESIGNS]:
-        raise ConfigurationError(f"targets: expected some of {','.join(DESIGNS)}, got {', '.join(unknown)}")
+    if not set(designs) <= set(DESIGNS):
+        raise ConfigurationError(f"--targets: expected some of {','.join(DESIGNS)}, got {text!r}")
     options = run.configuration
     if options.experiment.canaries == 0:
         reasons = dict.fromkeys("CR", "this run has no canaries (train with --canaries 1000)")

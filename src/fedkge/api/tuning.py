@@ -98,8 +98,8 @@ def tune(
 ) -> Tuned:
     """Train `trials` times with other options and keep those that rank validation triples best.
 
-    `options` are fixed; `space` says what to search (without it: `default_space` of the model). Test triples are never
-    ranked. With `seed` the search repeats itself. Needs Optuna: `pip install 'fedkge[tune]'`.
+    `options` are fixed; `space` says what to search. Without it that is `default_space` of the model, less `options`.
+    Test triples are never ranked. With `seed` the search repeats itself. Needs Optuna: `pip install 'fedkge[tune]'`.
 
     >>> from fedkge.graph.synthetic import synthetic_graph
     >>> graph = synthetic_graph(60, 4, 400, seed=1)
@@ -111,7 +111,8 @@ def tune(
     name = data if isinstance(data, str) else data.name
     clients = {"clients": len(data)} if isinstance(data, Shards) else {}
     configuration = parse({"data": name, "seed": 0, **clients, **options})
-    searched = default_space(configuration) if space is None else space
+    default = {option: domain for option, domain in default_space(configuration).items() if option not in options}
+    searched = default if space is None else space
     _check(configuration, searched, trials, options)
     graphs = tuple(_without_test(graph) for graph in shards_of(data, configuration).graphs)
     if not any(len(graph.valid) for graph in graphs):
@@ -154,6 +155,8 @@ def _check(configuration: Configuration, space: Space, trials: int, options: Tra
             "about the validation triples that no budget pays for. Tune on a public graph, then train privately with "
             "its options"
         )
+    if not space:
+        raise ConfigurationError("tune: expected options to search, got none: name some in `space`, or fix fewer")
     if trials < 1:
         raise ConfigurationError(f"trials: expected a number >= 1, got {trials}")
     if both := sorted(set(space) & set(options)):

@@ -47,6 +47,7 @@ class Fedkge(VerbGroup):
         "demo": Verb("fedkge.cli.demo", "Run a complete example: train, attack, defend, attack and audit again."),
         "train": Verb("fedkge.cli.train", "Train a model on one graph, or as a federation of clients."),
         "resume": Verb("fedkge.cli.resume", "Continue a run that was interrupted."),
+        "tune": Verb("fedkge.cli.tune", "Search training options by validation triples (needs Optuna)."),
         "evaluate": Verb("fedkge.cli.evaluate", "Rank the held-out triples of a run: MRR, Hits@k and AMRI."),
         "predict": Verb("fedkge.cli.predict", "Complete a triple: find its best tails or its best heads."),
         "attack": Verb("fedkge.cli.attack", "Run inference attacks on a recorded run and show how well each one does."),
