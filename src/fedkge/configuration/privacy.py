@@ -78,7 +78,7 @@ class PrivacySection(Section):
         ge=0,
         description="SGD: lower the learning rate if the noise of one step would move a number by more than this.",
     )
-    noise_schedule: Annotated[Literal["constant", "decay", "validation"], BY_SITE] = Field(
+    noise_schedule: Annotated[str, BY_SITE] = Field(
         default="constant",
         description="Noise per round: constant, a fixed decay, or a decay that follows the MRR on public validation "
         "triples.",
