@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.defences.release import Arrays
@@ -55,6 +56,7 @@ class PlantedCanaries:
     """How many of them stand at the end of the victim's training triples."""
 
 
+@short_repr("name", "client")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Site:
     """One site's part: its name here and there, its graph under its own names in the order of its rows."""

@@ -21,6 +21,7 @@ from fedkge.attacks.structure import ends_known
 from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.defences import DEFENCES, chosen_defence
 from fedkge.experiments.audited_release import audited_release, has_audited_release, in_victims_numbers
@@ -51,6 +52,7 @@ COINS = {
 Progress = Callable[[str, int, int], None]
 
 
+@short_repr("victim", "coins")
 @dataclass(frozen=True, slots=True)
 class RunAudit:
     """What the audit of a run found, beside what the run claims."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError
 from fedkge.base.registry import near
+from fedkge.base.short_repr import short_repr
 
 Triples: TypeAlias = NDArray[np.int32]
 """Array of shape (n, 3): head, relation, tail; C-contiguous."""
@@ -32,6 +33,7 @@ def no_triples() -> Triples:
     return np.empty((0, 3), dtype=np.int32)
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Distinct names in a fixed order; the position of a name is its id.
@@ -84,6 +86,7 @@ class Vocabulary:
         return identifier
 
 
+@short_repr("name")
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A knowledge graph: vocabularies and three sets of distinct triples.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph.graph import SPLITS, Graph
 
 
@@ -79,6 +80,7 @@ class ShardSummary:
         return "\n".join(line.rstrip() for line in lines)
 
 
+@short_repr("name")
 @dataclass(frozen=True, slots=True, eq=False)
 class Shards:
     """The clients' graphs, in the order of their numbers, and a summary of them."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.denoising import Profile, Row
 from fedkge.defences.counts.released import matches, profile_cells
 from fedkge.defences.noisy_copy.copy_prior import CopyPrior
@@ -53,6 +54,7 @@ class CopyPlan:
     epsilon: float
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCopy(Release):
     """Everything that was released. Whatever is computed from it costs no more.
