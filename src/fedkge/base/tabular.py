@@ -20,7 +20,7 @@ LIBRARIES: tuple[Library, ...] = ("pandas", "polars", "pyarrow")
 SHOWN_ROWS = 6
 """So many rows stand in a `repr`."""
 SHOWN_ROWS_HTML = 20
-LONGEST = 40
+LONGEST = 60
 """So many characters of a cell are shown."""
 
 
