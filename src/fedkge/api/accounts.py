@@ -17,6 +17,7 @@ from fedkge.accounting.statements import Total, epsilon_by_owners, spending_of_a
 from fedkge.api.budgets import Budget, budget_of
 from fedkge.api.ledgers import RunLedger, open_ledgers
 from fedkge.api.opening import RunLike
+from fedkge.base.numbers import finite
 from fedkge.base.tabular import Row, Tabular
 from fedkge.report.promise_words import NEIGHBOURS
 
@@ -163,11 +164,6 @@ def account(
         curves=_curves(ledgers, totals, given, counting),
         notices=tuple(notices),
     )
-
-
-def finite(cost: float) -> float | None:
-    """Epsilon for JSON, which knows no infinity: null means that nothing is guaranteed."""
-    return cost if math.isfinite(cost) else None
 
 
 def _delta(runs: Sequence[RunLedger], given: float | None, allow_large: bool) -> float:

@@ -13,6 +13,7 @@ from fedkge.audit.bound import CONFIDENCE
 from fedkge.base.errors import ConfigurationError, ContradictionError, LeakageError
 from fedkge.base.tabular import Row, Tabular
 from fedkge.configuration import Configuration, kebab, parse
+from fedkge.defences import chosen_defence
 from fedkge.experiments.experiment import Progress
 from fedkge.experiments.recorded_audit import RunAudit, reach, run_audit
 from fedkge.experiments.white_box_copy import COPY
@@ -20,8 +21,6 @@ from fedkge.report.wording import asked_about
 
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
 """What an audit sets where training has other defaults, unless it is told otherwise."""
-OF_COPIES = {"canary-source": "likely"}
-"""The same where the defence is a noisy copy: it is hardly asked about random triples."""
 RECORDED = 10
 """So many rounds are recorded, the last among them, unless the option `record` says otherwise."""
 
@@ -166,8 +165,8 @@ def audited(given: Mapping[str, Any]) -> Configuration:
     coins = "independent" if own.get("seed") is None else "seeded"
     values = {**DEFAULTS, "canary-coins": coins, **own}
     configuration = parse(values)
-    if configuration.privacy.copy_share:
-        configuration = parse({**values, **OF_COPIES, **own})
+    if suited := chosen_defence(configuration).auditing.options:
+        configuration = parse({**values, **suited, **own})
     if "record" in values and configuration.experiment.record != "none":
         return configuration
     step = max(1, configuration.training.rounds // RECORDED)

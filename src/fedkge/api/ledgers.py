@@ -13,6 +13,7 @@ from fedkge.accounting.passing_on import ledger_to_pass_on
 from fedkge.accounting.statements import digest_of
 from fedkge.api.opening import RunLike, directory_of
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
+from fedkge.defences import chosen_defence
 from fedkge.runs.account import open_account
 from fedkge.runs.run import Run, RunDirectory, check_has_data
 from fedkge.store.data_key import key_name
@@ -52,21 +53,21 @@ def open_ledger(path: Path) -> RunLedger:
     folder = _folder(path)
     directory, is_run = RunDirectory(folder), False
     ledger: Ledger | None
-    defence = ""
+    undefended = False
     if folder.is_file():
         ledger = Ledger.read(folder)  # of an overwritten run, or a copy: its checkpoints are not here
     elif directory.exists() or directory.ledger.is_file():
         configuration, provenance = directory.read_configuration() if directory.exists() else (None, {})
         check_has_data(path, provenance)
-        defence = configuration.privacy.defence if configuration else ""
+        undefended = configuration is not None and not chosen_defence(configuration).keeps_ledger
         ledger, is_run = open_account(folder), directory.exists() and path == folder
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    return RunLedger(path, _promised(ledger, path, defence), is_run)
+    return RunLedger(path, _promised(ledger, path, undefended), is_run)
 
 
-def _promised(ledger: Ledger | None, path: Path, defence: str) -> Ledger:
-    if ledger is None and defence == "none":
+def _promised(ledger: Ledger | None, path: Path, undefended: bool) -> Ledger:
+    if ledger is None and undefended:
         raise PrivacyError(
             f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
             "--defence recommended --epsilon 8"

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
-from fedkge.experiments.canaries import insert_canaries
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import insert_canaries
 from fedkge.graph import Graph
 from fedkge.graph.datasets import DATASETS, load
 from fedkge.graph.ordered import ordered
@@ -79,7 +80,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 def in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
     """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
-    return tuple(graphs) if configuration.privacy.defence == "none" else tuple(map(ordered, graphs))
+    return tuple(map(ordered, graphs)) if chosen_defence(configuration).keeps_ledger else tuple(graphs)
 
 
 def reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:

@@ -14,8 +14,8 @@ from fedkge.api.options import TrainOptions
 from fedkge.api.run import Run
 from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration, parse
-from fedkge.experiments.canaries import insert_canaries, keep_canaries
-from fedkge.experiments.inline import check_inline, disguise_of
+from fedkge.experiments.inline import check_inline, stand_ins
+from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
 from fedkge.federation.training import Federation, drafted
@@ -82,7 +82,7 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
     return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run())
 
 
@@ -104,7 +104,7 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path)
     return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise).run())
 
 

@@ -14,13 +14,15 @@ from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.accounting.validity import other_rounds
 from fedkge.cli.account import NOT_PRIVATE, shown
 from fedkge.cli.tables import grid, say
-from fedkge.configuration import PrivacySection
+from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.report.promise_words import NEIGHBOURS, why_not_private
 from fedkge.runs.run import Run, RunDirectory
 
 
-def warn(privacy: PrivacySection) -> None:
+def warn(configuration: Configuration) -> None:
     """Warn of options that take the guarantee of a defence away, or weaken it."""
+    privacy = configuration.privacy
     if warning := large_epsilon(privacy.epsilon):
         say(f"WARNING: {warning}")
     if privacy.noise_seed is not None:
@@ -28,11 +30,9 @@ def warn(privacy: PrivacySection) -> None:
             f"WARNING: this run is NOT private. Its noise comes from the research seed {privacy.noise_seed}, and "
             "anyone who knows the seed can remove the noise. Leave out --noise-seed to draw system noise."
         )
-    if privacy.selection.endswith("-published"):
-        say(
-            f"WARNING: this run is NOT private. Selection {privacy.selection} is the paper's, as printed: relations "
-            "take raw gradients, and its epsilon is not sound."
-        )
+    defence = chosen_defence(configuration)
+    if defence.keeps_ledger and (reason := defence.describe(configuration).not_private):
+        say(f"WARNING: this run is NOT private: {reason}.")
 
 
 def budget_record(run: Run) -> dict[str, Any] | None:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from fedkge.base import numbers
 from fedkge.base.errors import ConfigurationError
 from fedkge.cli.arguments import Json
 from fedkge.cli.tables import grid, print_json, print_line, say, stdout
-from fedkge.report import numbers
 from fedkge.report.comparison import ComparedRun, Comparison
 from fedkge.report.comparison import compare as compare_runs
 from fedkge.report.page import render_comparison

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 
 from fedkge.cli.tables import grid
 from fedkge.evaluation import weighted_metrics
-from fedkge.federation.strategies import make_strategy
 from fedkge.runs.run import Run
+from fedkge.runs.strategies import make_strategy
 
 METRICS = {
     "tail\nMRR": "tail.realistic.mrr",

@@ -88,7 +88,7 @@ def _train(
         configuration = configuration.updated(seed=fresh_seed())
     shards = shards_of(configuration.data.source, configuration)
     _tell_start(configuration, shards)
-    warn(configuration.privacy)
+    warn(configuration)
     if len(shards) > 1 and not as_json:
         console = stdout()
         console.print(shard_table(shards.summary, console.width))

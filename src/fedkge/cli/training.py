@@ -34,7 +34,7 @@ def continue_run(
 ) -> None:
     """Resume the run in a directory and show its end."""
     configuration, _ = RunDirectory(path).read_configuration()
-    warn(configuration.privacy)
+    warn(configuration)
     with narrator() as told, stops_at_once(f"continue with: fedkge resume {path}", told.stop):
         observer = watched_by(told, trackers, configuration, path, as_json, live)
         run = runs.resume(path, observer=observer, threads=threads)

@@ -56,6 +56,8 @@ REJOIN_FILE = "rejoin"
 
 
 HANDED_OUT = "handed-out.json"
+ROUNDS_FILE = "rounds.jsonl"
+"""Loss and seconds of each round. It is no metrics.jsonl: a server has no triples to rank."""
 RESTORE = "restore it, or remove it: then all sites are offered the model again"
 
 
@@ -278,7 +280,8 @@ class Coordinator:
         for name, places in server.owners["entities"].items():
             tensors[f"own/{name}"] = places.astype(np.int32)
         self._directory.write_model(tensors, {"round": server.round})
-        self._directory.write_metrics(self._memory.history)
+        lines = "".join(json.dumps(line) + "\n" for line in self._memory.history)
+        write_atomically(self._directory.path / ROUNDS_FILE, lines.encode())
         self._say(server, configuration, "handing out the model")
         requests = {name: Finish(server.round, server.rows_for(name)) for name in self._members.clients()}
         replies = self._engine.exchange(requests, timeout_seconds=self._settings.round_seconds)

@@ -17,6 +17,7 @@ from fedkge.deploy.policy import proposal
 from fedkge.deploy.preview import Preview, preview
 from fedkge.deploy.request_keys import PUBLIC_FILE, fingerprint, read_public_key
 from fedkge.deploy.site_settings import read_site
+from fedkge.report.guess_words import guess_words
 from fedkge.report.promise_words import promise_line
 
 EXAMPLE = "Example: fedkge federation check site.toml --terms federation.toml"
@@ -49,7 +50,7 @@ def check(
         return
     rows = [
         ("promise", _promised(found)),
-        *([("a guess", found.worth.words)] if found.worth else []),
+        *([("a guess", guess_words(found.worth))] if found.worth else []),
         *([("synthetic graph", found.holds)] if found.holds else []),
         *((f"sent {when}", what) for when, what in found.told.items()),
         ("names come", found.names_follow),

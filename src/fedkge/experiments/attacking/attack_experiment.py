@@ -12,8 +12,8 @@ from fedkge.attacks.attack import Scores
 from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.experiments.plan import AttackPlan, attacked_rounds
-from fedkge.experiments.real_targets import part_within
 from fedkge.experiments.targets import Design, Targets
+from fedkge.experiments.targets.real import part_within
 from fedkge.graph import Triples
 from fedkge.runs.run import Run
 from fedkge.runs.view import Adversary, Attacker, View
