@@ -83,8 +83,8 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
-    return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run())
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in, draft).run())
 
 
 def resume(
@@ -105,8 +105,8 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path)
-    return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise).run())
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in).run())
 
 
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:

@@ -55,7 +55,7 @@ class Federation:
         directory: RunDirectory | None = None,
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
-        disguise: Callable[[Client], ClientLogic] = lambda client: client,
+        stand_in: Callable[[Client], ClientLogic] = lambda client: client,
         draft: Draft | None = None,
     ) -> None:
         self.configuration = configuration
@@ -72,12 +72,12 @@ class Federation:
             self._shards = released_shards(shards, configuration, self._ledger, self._names)
             trained = trained_shards(self._shards, configuration)
             self.clients = self._make_clients(trained, max(1, cores // len(trained)))
-        seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
+        parties = {name: stand_in(client) for name, client in self.clients.items()}  # an adversary may not be honest
         allowed = (
             configuration.federation.minimum_clients is not None
             and configuration.federation.minimum_clients < len(trained)
         )
-        engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
+        engine = EmbeddedEngine(parties, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
