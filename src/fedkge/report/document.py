@@ -23,7 +23,7 @@ VerdictKind: TypeAlias = Literal[
     "claim contradicted",
     "leakage found",
     "no leakage found by these attacks",
-    "not measured",
+    "not tested",
     "promise",
     "no promise",
 ]
