@@ -46,9 +46,8 @@ def record(*arguments):
 
 def test_what_a_plan_costs(reference):
     row = next(row for row in reference["poisson_gaussian"] if row["sigma"] == 1 and row["T"] >= 1000)
-    found = record(
-        "--batch", round(row["q"] * 90000), "--triples", 90000, "--sigma", 1, "--steps", row["T"], "--delta", 1e-5
-    )
+    batch = round(row["q"] * 90000)
+    found = record("--batch", batch, "--triples", 90000, "--sigma", 1, "--steps", row["T"], "--delta", 1e-5)
     assert found["epsilon"] == pytest.approx(row["eps_dp_accounting_pld"], rel=0.01)
     assert found["epsilon_by_accountant"]["rdp"] == pytest.approx(row["eps_dp_accounting_rdp"], rel=1e-6)
     assert found["sound"] is True

@@ -67,7 +67,7 @@ def _roc(design: DesignFacts, curves: Sequence[Curve], claim: Claim) -> FigureTe
     caption = (
         "The share of members that an attacker finds (up) against the share of non-members it wrongly accuses (right). "
         f"The dotted diagonal is guessing. Higher is worse for the data owner. {limit} The grey area has "
-        f"false-positive rates below {percent(design.smallest_fpr)}: {design.non_members:,} non-members are too few for them."
+        f"false-positive rates below {percent(design.smallest_fpr)}: {design.non_members:,} non-members are too few."
     )
     return FigureText(f"roc-{design.design}", f"ROC on design {design.design}", alt, caption)
 
