@@ -73,7 +73,7 @@ class LedgerFile:
                 os.fsync(file.fileno())
         except OSError as error:
             raise PrivacyError(
-                f"{self._path}: could not be synced ({error.strerror or error}); mend the disk"
+                f"{self._path}: could not be synced ({error.strerror or error}); repair the disk"
             ) from error
 
     def _take_back(self, length: int) -> None:

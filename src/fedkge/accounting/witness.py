@@ -78,7 +78,7 @@ class Witness:
         if not found:
             raise PrivacyError(
                 f"{path}: expected the heads of a privacy ledger, got a damaged file; restore it. Without it nobody "
-                "can tell whether the ledger was rolled back: count the whole budget as spent"
+                "knows whether the ledger was rolled back: count the whole budget as spent"
             )
         return Head(int(found[-1][1]), found[-1][2].decode())
 
