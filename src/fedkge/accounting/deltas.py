@@ -21,7 +21,7 @@ def usual_delta(triples: int) -> float:
 
 
 def chosen_delta(delta: float | None, triples: int, allow_large: bool = False) -> float:
-    """The user's delta, or the usual one; a PrivacyError where one triple in `triples` could be published under it.
+    """The user's delta, or the usual one; a PrivacyError if it allows to publish one of `triples` triples.
 
     >>> chosen_delta(None, 100_000), chosen_delta(1e-3, 500)
     (1e-06, 0.001)
@@ -29,7 +29,7 @@ def chosen_delta(delta: float | None, triples: int, allow_large: bool = False) -
     Traceback (most recent call last):
     ...
     fedkge.base.errors.PrivacyError: delta: expected less than 1/500, one over the public number of triples, got 0.5: \
-a mechanism that publishes a random triple would keep it; leave --delta out (then it is 1e-05), or say \
+a mechanism that publishes a random triple would meet it; leave --delta out (then it is 1e-05), or use \
 --allow-large-delta
     """
     if delta is None:

@@ -41,7 +41,7 @@ class PerTriple:
         >>> rows = np.array([4, 4], np.int32)
         >>> PerTriple(np.ones((2, 3)), rows, np.array([0, 2]), np.ones((1, 3)), rows[:1]).check()
         Traceback (most recent call last):
-        fedkge.base.errors.PrivacyError: expected distinct rows, triple 0 owns row 4 twice: sum them before clipping
+        fedkge.base.errors.PrivacyError: expected distinct rows, got row 4 twice for triple 0: sum them before clipping
         """
         triples, local = len(self.relation_rows), len(self.entity_rows)
         spans = len(self.starts) == triples + 1 and self.starts[0] == 0 and self.starts[-1] == local
