@@ -71,6 +71,8 @@ class Ledger(Accounts):
         self._file = LedgerFile(path)
         self._chain = Chain(run, witness)
         self._failed = False
+        self._failure = ""
+        """Why a line could not be written; blank as long as all could."""
 
     @classmethod
     def in_memory(cls, kept: bool = False) -> Ledger:
@@ -222,12 +224,16 @@ class Ledger(Accounts):
     def _append(self, record: dict[str, Any]) -> None:
         """Write a line, sync it, tell the witness, and only then apply it.
 
-        Broken off in between, this ledger writes nothing more.
+        If it is interrupted, this ledger writes nothing more.
         """
         self._check_alone()
         line, marked, checksum = self._chain.next_line(record)
         self._failed = True
-        self._write(line)
+        try:
+            self._write(line)
+        except PrivacyError as error:
+            self._failure = str(error)  # the next caller gets it too: it may be another client's thread
+            raise
         self._chain.take(marked, checksum)
         self._chain.remember()
         self._apply(record)
@@ -238,9 +244,11 @@ class Ledger(Accounts):
 
     def _check_alone(self) -> None:
         """Another process may have charged, or released, what this one takes for paid."""
+        if self._failure:
+            raise PrivacyError(f"an earlier line was not written: {self._failure}")
         if self._failed or not self._file.is_as_known():
             raise PrivacyError(
-                f"{self.name}: it was opened for reading, or an earlier line could not be written, or another "
+                f"{self.name}: it was opened for reading, or an earlier line was interrupted, or another "
                 f"process writes to it. Nothing was released. Let one process write to it, and {START_AGAIN}"
             )
 

@@ -1,8 +1,9 @@
 """Files that hold one secret key: made whole, for their owner alone, and read only if nobody else could read them.
 
 A key file has one line: 32 random bytes in hexadecimal digits, and before them a word that says what the key is for and
-which version of the format this is (`data.key`, which never leaves its folder, has no word). Every secret key that fedkge stores is such a file: `data.key` of a run and of a user, a
-consortium's key, a site's exponent, the server's signing key.
+which version of the format this is (`data.key`, which never leaves its folder, has no word). Every secret key that
+fedkge stores is such a file: `data.key` of a run and of a user, a consortium's key, a site's exponent, the server's
+signing key.
 
 Guarantee: a file is made with permissions 0600 under a temporary name, synced, and then linked to its name, so that it
 is whole or absent and never replaces another key. Reading refuses what is no plain file, what belongs to another user,
