@@ -59,7 +59,7 @@ def test_noise_is_calibrated_to_the_delta_that_is_promised():
 
 @pytest.mark.parametrize("delta", [0.5, 1e-5 * 1.01, 1e-5])
 def test_a_delta_of_one_over_n_is_refused_unless_the_user_insists(delta):
-    with pytest.raises(PrivacyError, match=r"expected less than 1/100000, .*, got .*or say --allow-large-delta"):
+    with pytest.raises(PrivacyError, match=r"expected less than 1/100000, .*, got .*or use --allow-large-delta"):
         promise_of(public_triples=100_000, delta=delta)
     made = promise_of(public_triples=100_000, delta=delta, allow_large_delta=True)
     assert made.promises["client-0"].delta == delta

@@ -18,7 +18,7 @@ from fedkge.mechanisms.selection import Selected, Touched
 
 @dataclass(frozen=True, slots=True)
 class PtrPublished(GapSelection):
-    """The paper's private selection, which is not private as claimed: a gap moves by more than the C2 it allows for.
+    """The paper's private selection. It is not private as claimed: a gap can move by more than C2.
 
     Its event is priced by the formulas that the paper prints. Why neither holds: docs/proofs/published.md.
 
