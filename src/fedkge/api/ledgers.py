@@ -36,7 +36,8 @@ def open_ledgers(runs: Sequence[RunLike]) -> tuple[list[RunLedger], list[str]]:
     for number, run in enumerate(runs, start=1):
         if isinstance(run, Run) and run.directory is None:
             name = Path(f"run {number} in memory")
-            found.append(RunLedger(name, _promised(run.ledger, name, run.configuration.privacy.defence), True))
+            undefended = not chosen_defence(run.configuration).keeps_ledger
+            found.append(RunLedger(name, _promised(run.ledger, name, undefended), True))
             continue
         path = directory_of(run)
         earlier = [one for one in RunDirectory(_folder(path)).earlier_ledgers() if Ledger.read(one).clients]

@@ -60,7 +60,7 @@ class TrainOptions(TypedDict, total=False):
     selection_rows: float
     test_failure: float
     noise_step: float
-    noise_schedule: Literal["constant", "decay", "validation"]
+    noise_schedule: str
     noise_decay: float
     least_gain: float
     public_validation: str
