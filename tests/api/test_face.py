@@ -113,6 +113,16 @@ def test_remaining_is_what_the_ledger_says(run: fk.Run, defended: fk.Run) -> Non
     assert not any(budget.private for budget in run.remaining().values())
 
 
+def test_remaining_tells_of_overwritten_runs(shards: fk.Shards, tmp_path: Path) -> None:
+    fk.train(shards, out=tmp_path, epsilon=8.0, **OPTIONS)
+    again = fk.train(shards, out=tmp_path, overwrite=True, epsilon=4.0, **OPTIONS)
+    for budget in again.remaining().values():
+        assert budget.with_overwritten is not None
+        assert budget.with_overwritten > budget.spent
+    assert "overwritten" in repr(again.remaining())
+    assert len(again.account().runs) == 2
+
+
 def test_a_path_does_as_well_as_a_run(run: fk.Run, shards: fk.Shards) -> None:
     assert run.directory is not None
     opened = fk.open_run(run.directory, data=shards)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.api.opening import RunLike, opened
-from fedkge.base.tabular import Row, Tabular
+from fedkge.base.tabular import ByClient, Row
 from fedkge.report.promise_words import why_not_private
+from fedkge.runs.run import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Budget:
     """One client's privacy budget at its `delta`.
 
     `promised` is None where nothing limits the spending, and `left` is None then too. `not_private_because` says why
-    the numbers guarantee nothing; it is blank where they hold.
+    the numbers guarantee nothing; it is blank where they hold. Runs that were overwritten in the same directory are in
+    neither `spent` nor `left`: `with_overwritten` is the epsilon of all of them together, None where there are none.
     """
 
     promised: float | None
@@ -26,6 +29,7 @@ class Budget:
     left: float | None
     delta: float | None
     not_private_because: str = ""
+    with_overwritten: float | None = None
 
     @property
     def private(self) -> bool:
@@ -34,7 +38,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Budgets(Tabular, Mapping[str, Budget]):
+class Budgets(ByClient[Budget]):
     """The privacy budget of each client: a mapping from client to Budget, and a table."""
 
     clients: Mapping[str, Budget]
@@ -48,19 +52,14 @@ class Budgets(Tabular, Mapping[str, Budget]):
         "private": "private",
     }
 
-    def __getitem__(self, client: str) -> Budget:
-        return self.clients[client]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.clients)
-
-    def __len__(self) -> int:
-        return len(self.clients)
-
     def title(self) -> str:
         """The table's title, and what makes its numbers worth nothing."""
         reasons = dict.fromkeys(one.not_private_because for one in self.values() if not one.private)
-        return " ".join(["Privacy budget per client (epsilon).", *(f"NOT PRIVATE: {reason}." for reason in reasons)])
+        before = [one.with_overwritten for one in self.values() if one.with_overwritten is not None]
+        remarks = [f"NOT PRIVATE: {reason}." for reason in reasons]
+        if before:
+            remarks.append(f"With runs that were overwritten here, up to {max(before):.3f} was spent on the same data.")
+        return " ".join(["Privacy budget per client (epsilon).", *remarks])
 
     def rows(self) -> list[Row]:
         """One row per client."""
@@ -73,6 +72,7 @@ class Budgets(Tabular, Mapping[str, Budget]):
                 "delta": one.delta,
                 "private": one.private,
                 "not_private_because": one.not_private_because,
+                "with_overwritten": one.with_overwritten,
             }
             for client, one in self.items()
         ]
@@ -90,7 +90,15 @@ def remaining(run: RunLike) -> Budgets:
     if whole.ledger is None:
         undefended = Budget(None, math.inf, None, None, "this run has no defence")
         return Budgets(dict.fromkeys(whole.clients, undefended))
-    return Budgets({client: budget_of(whole.ledger, client) for client in whole.ledger.clients})
+    paths = RunDirectory(whole.directory).earlier_ledgers() if whole.directory else []
+    before = overwritten_runs(whole.ledger, paths)
+    budgets = {client: budget_of(whole.ledger, client) for client in whole.ledger.clients}
+    return Budgets(
+        {
+            client: replace(budget, with_overwritten=before[client].together) if client in before else budget
+            for client, budget in budgets.items()
+        }
+    )
 
 
 def budget_of(ledger: Ledger, client: str) -> Budget:

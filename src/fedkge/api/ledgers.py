@@ -36,8 +36,7 @@ def open_ledgers(runs: Sequence[RunLike]) -> tuple[list[RunLedger], list[str]]:
     for number, run in enumerate(runs, start=1):
         if isinstance(run, Run) and run.directory is None:
             name = Path(f"run {number} in memory")
-            undefended = not chosen_defence(run.configuration).keeps_ledger
-            found.append(RunLedger(name, _promised(run.ledger, name, undefended), True))
+            found.append(RunLedger(name, _promised(run.ledger, name, run.ledger is None), True))
             continue
         path = directory_of(run)
         earlier = [one for one in RunDirectory(_folder(path)).earlier_ledgers() if Ledger.read(one).clients]

@@ -18,7 +18,8 @@ from fedkge.api.options import TrainOptions
 from fedkge.api.training import check, start
 from fedkge.base.errors import ConfigurationError, DataError, NumericalError, PrivacyError, UnavailableError
 from fedkge.base.tabular import Cell, Row, Tabular
-from fedkge.configuration import Configuration, parse
+from fedkge.configuration import OPTIONS, Configuration, parse
+from fedkge.defences import chosen_defence
 from fedkge.evaluation.ranks import weighted_metrics
 from fedkge.graph import Graph, no_triples
 from fedkge.graph.split import Shards
@@ -149,7 +150,7 @@ def default_space(configuration: Configuration) -> dict[str, Range | Choice]:
 
 def _check(configuration: Configuration, space: Space, trials: int, options: TrainOptions) -> None:
     check(configuration)
-    if configuration.privacy.defence != "none":
+    if chosen_defence(configuration).keeps_ledger:
         raise PrivacyError(
             f"tune: expected no defence, got {configuration.privacy.defence!r}: every trial would release something "
             "about the validation triples that no budget pays for. Tune on a public graph, then train privately with "
@@ -161,7 +162,7 @@ def _check(configuration: Configuration, space: Space, trials: int, options: Tra
         raise ConfigurationError(f"trials: expected a number >= 1, got {trials}")
     if both := sorted(set(space) & set(options)):
         raise ConfigurationError(f"tune: expected an option to be fixed or searched, got both for {', '.join(both)}")
-    if wrong := sorted(set(space) & {"defence", "epsilon", "noise", "noise_seed", "delta"}):
+    if wrong := sorted(name for name in space if name in OPTIONS and OPTIONS[name].section == "privacy"):
         raise PrivacyError(f"tune: expected no option of a defence in the space, got {', '.join(wrong)}")
     parse({"data": configuration.data.source, **{name: _first(domain) for name, domain in space.items()}})
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from fedkge.base.errors import UnavailableError
 from fedkge.base.text import printable
 
+T = TypeVar("T")
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Cell]
 Library: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -20,7 +21,7 @@ LIBRARIES: tuple[Library, ...] = ("pandas", "polars", "pyarrow")
 SHOWN_ROWS = 6
 """So many rows stand in a `repr`."""
 SHOWN_ROWS_HTML = 20
-LONGEST = 40
+LONGEST = 60
 """So many characters of a cell are shown."""
 
 
@@ -100,6 +101,22 @@ class Tabular:
     def _cells(self, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         columns = self.shown or {name: name for name in (rows[0] if rows else ())}
         return list(columns.values()), [[_cell(row[name]) for name in columns] for row in rows]
+
+
+class ByClient(Tabular, Mapping[str, T]):
+    """A table that is also a mapping from client to one value each, which a class keeps as `clients`."""
+
+    __slots__ = ()
+    clients: Mapping[str, T]
+
+    def __getitem__(self, client: str) -> T:
+        return self.clients[client]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.clients)
+
+    def __len__(self) -> int:
+        return len(self.clients)
 
 
 def _more(rows: int) -> list[str]:

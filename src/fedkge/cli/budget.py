@@ -12,11 +12,12 @@ from fedkge.accounting.deltas import large_epsilon
 from fedkge.accounting.facts import NoisySteps
 from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.accounting.validity import other_rounds
+from fedkge.api.budgets import budget_of
 from fedkge.cli.account import NOT_PRIVATE, shown
 from fedkge.cli.tables import grid, say
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
-from fedkge.report.promise_words import NEIGHBOURS, why_not_private
+from fedkge.report.promise_words import NEIGHBOURS
 from fedkge.runs.run import Run, RunDirectory
 
 
@@ -53,19 +54,18 @@ def budget_record(run: Run) -> dict[str, Any] | None:
 
 
 def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
-    promise, promised, spent = ledger.promises[client], ledger.promised(client), ledger.spent(client)
-    rounds, reason = other_rounds(ledger, client), why_not_private(promise)
+    promise, budget, rounds = ledger.promises[client], budget_of(ledger, client), other_rounds(ledger, client)
     return {
-        "spent": spent,
-        "budget": promised,
-        "left": None if promised is None else max(0.0, promised - spent),
+        "spent": budget.spent,
+        "budget": budget.promised,
+        "left": budget.left,
         "delta": promise.delta,
         "noise": promise.plan.noise if isinstance(promise.facts.mechanism, NoisySteps) else None,
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
         "neighbours": NEIGHBOURS[promise.neighbours],
-        "private": not reason,
-        "not_private_because": reason,
+        "private": budget.private,
+        "not_private_because": budget.not_private_because,
         **({"rounds_planned": rounds[1]} if rounds else {}),
     }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fedkge.base.tabular import Row, Tabular
+from fedkge.base.tabular import ByClient, Row
 from fedkge.evaluation.evaluate import Evaluation
 from fedkge.evaluation.ranks import weighted_metrics
 
@@ -17,7 +17,7 @@ MODEL = "model"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evaluations(Tabular, Mapping[str, Evaluation]):
+class Evaluations(ByClient[Evaluation]):
     """How well each client's held-out triples are ranked: a mapping from client to Evaluation, and a table.
 
     `to_frame()` has a row for the model and for each control, of all clients and of each. Metrics are filtered and
@@ -44,15 +44,6 @@ class Evaluations(Tabular, Mapping[str, Evaluation]):
         "both.realistic.mrr": "both MRR",
         "both.realistic.hits_at_10": "Hits@10",
     }
-
-    def __getitem__(self, client: str) -> Evaluation:
-        return self.clients[client]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.clients)
-
-    def __len__(self) -> int:
-        return len(self.clients)
 
     def title(self) -> str:
         """What was ranked."""

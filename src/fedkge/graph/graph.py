@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError
 from fedkge.base.registry import near
-from fedkge.base.short_repr import short_repr
 
 Triples: TypeAlias = NDArray[np.int32]
 """Array of shape (n, 3): head, relation, tail; C-contiguous."""
@@ -33,7 +32,6 @@ def no_triples() -> Triples:
     return np.empty((0, 3), dtype=np.int32)
 
 
-@short_repr()
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Distinct names in a fixed order; the position of a name is its id.
@@ -55,6 +53,9 @@ class Vocabulary:
         if len(vocabularies) == 1:
             return vocabularies[0]
         return cls(tuple(dict.fromkeys(name for vocabulary in vocabularies for name in vocabulary)))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} names)"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -86,7 +87,6 @@ class Vocabulary:
         return identifier
 
 
-@short_repr("name")
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A knowledge graph: vocabularies and three sets of distinct triples.
@@ -123,6 +123,12 @@ class Graph:
                 limits = (len(self.entities), len(self.relations), len(self.entities))
                 if low.min() < 0 or any(int(top) >= limit for top, limit in zip(high, limits, strict=True)):
                     raise DataError(f"{self.name}/{split}: an id lies outside the vocabularies {limits}, got {high}")
+
+    def __repr__(self) -> str:
+        names = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
+        return (
+            f"Graph({self.name!r}: {names}; {', '.join(f'{len(self.split(one)):,} {one}' for one in SPLITS)} triples)"
+        )
 
     def split(self, name: str) -> Triples:
         """The triples of "train", "valid" or "test"."""

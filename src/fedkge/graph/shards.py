@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fedkge.base.short_repr import short_repr
 from fedkge.graph.graph import SPLITS, Graph
 
 
@@ -80,7 +79,6 @@ class ShardSummary:
         return "\n".join(line.rstrip() for line in lines)
 
 
-@short_repr("name")
 @dataclass(frozen=True, slots=True, eq=False)
 class Shards:
     """The clients' graphs, in the order of their numbers, and a summary of them."""
@@ -88,6 +86,10 @@ class Shards:
     name: str
     graphs: tuple[Graph, ...]
     summary: ShardSummary
+
+    def __repr__(self) -> str:
+        triples = sum(len(graph.train) for graph in self.graphs)
+        return f"Shards({self.name!r}: {len(self)} client{'' if len(self) == 1 else 's'}, {triples:,} train triples)"
 
     def __len__(self) -> int:
         return len(self.graphs)

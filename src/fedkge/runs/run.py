@@ -93,7 +93,7 @@ class Run:
         parts = [
             f"{scorer_of(options).name}, {clients} client{'s' if clients > 1 else ''}, {options.federation.strategy}, "
             f"{rounds} round{'s' if rounds > 1 else ''}",
-            "no defence" if defence == "none" else f"defence {defence}, epsilon {options.privacy.epsilon}",
+            "no defence" if self.ledger is None else f"defence {defence}, epsilon {options.privacy.epsilon}",
             "in memory" if self.directory is None else f"in {self.directory}",
         ]
         return f"Run of {options.data.source}: {'; '.join(parts)}"
