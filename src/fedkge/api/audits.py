@@ -15,8 +15,7 @@ from fedkge.base.tabular import Row, Tabular
 from fedkge.configuration import Configuration, kebab, parse
 from fedkge.defences import chosen_defence
 from fedkge.experiments.experiment import Progress
-from fedkge.experiments.recorded_audit import RunAudit, reach, run_audit
-from fedkge.experiments.white_box_copy import COPY
+from fedkge.experiments.recorded_audit import RunAudit, reach, release_names, run_audit
 from fedkge.report.wording import asked_about
 
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
@@ -148,7 +147,7 @@ def check_limit(
 
 def check_strategy(configuration: Configuration, attacks: Sequence[str]) -> None:
     """Refuse, before training, a federation in which an audit's attacks have nothing to see."""
-    if configuration.federation.strategy != "fede" and tuple(attacks) != (COPY,):
+    if configuration.federation.strategy != "fede" and not (attacks and set(attacks) <= set(release_names())):
         raise ConfigurationError(
             f"the attacks of an audit need shared entities, got strategy {configuration.federation.strategy!r}: leave "
             "--strategy out, or look at a noisy copy alone with --attack copy"
@@ -180,10 +179,10 @@ def passive_attacks(names: Sequence[str]) -> tuple[str, ...]:
     >>> passive_attacks(["copy", "cip"])
     ('cip', 'copy')
     """
-    chosen = check_names([name for name in names if name != COPY])
+    chosen = check_names([name for name in names if name not in release_names()])
     if other := [name for name in chosen if name not in ATTACKS]:
         raise ConfigurationError(f"an audit uses passive attacks, got {', '.join(other)}; try `fedkge attack`")
-    return (*chosen, COPY) if COPY in names else chosen
+    return (*chosen, *(name for name in release_names() if name in names))
 
 
 def sentences(found: RunAudit) -> list[str]:

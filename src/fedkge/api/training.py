@@ -17,8 +17,9 @@ from fedkge.configuration import Configuration, parse
 from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
+from fedkge.federation.drafts import drafted
 from fedkge.federation.observer import Observer
-from fedkge.federation.training import Federation, drafted
+from fedkge.federation.training import Federation
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
 from fedkge.graph.split import Shards
@@ -82,8 +83,8 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
-    return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run())
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in, draft).run())
 
 
 def resume(
@@ -104,8 +105,8 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path)
-    return Run.of(Federation(graphs, configuration, directory, observer, vectors, disguise).run())
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in).run())
 
 
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:

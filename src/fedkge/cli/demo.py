@@ -61,6 +61,7 @@ TARGETS = 1200
 """Real triples of the first hospital that attacks and audit look for; one coin each decides whether it keeps them."""
 
 HOSPITALS = 3
+SHADOW_PROCESSES = 2
 
 
 def demo(
@@ -109,9 +110,9 @@ def _train(shards: Shards, out: Path | None, **options: Any) -> Run:
 
 def _attack(run: Run) -> list[Outcome]:
     """Every attack that fits, and the shadow attack, on the real targets after the last round."""
-    names, rounds, cores = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds, HOSPITALS - 1
-    shadows = replace(SHADOWS, processes=cores)
-    plan = AttackPlan(attacks=names, designs=("R",), every=rounds, fewer=True, threads=cores, real_shadows=shadows)
+    names, rounds = (*fitting_attacks(run), SHADOW), run.configuration.training.rounds
+    shadows = replace(SHADOWS, processes=SHADOW_PROCESSES)
+    plan = AttackPlan(attacks=names, designs=("R",), every=rounds, fewer=True, threads=2, real_shadows=shadows)
     with attack_progress() as progress:
         return run_attacks(run, plan, progress)
 

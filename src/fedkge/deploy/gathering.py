@@ -30,8 +30,7 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.messages import RankingMetrics
-from fedkge.federation.server import weighted_mean
-from fedkge.federation.training import with_left_out
+from fedkge.federation.records import evaluation_record, with_left_out
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
@@ -199,12 +198,8 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
-    clients = {
-        name: {"triples": score.triples, **score.metrics, "controls": dict(score.controls)}
-        for name, score in scores.items()
-    }
-    facts = {"round": round_number, "split": "test", "bytes_up": 0, "bytes_down": 0}
-    return [with_left_out({**facts, **weighted_mean(scores), "clients": clients}, evaluations)]
+    record = evaluation_record(round_number, "test", scores, {"bytes_up": 0, "bytes_down": 0})
+    return [with_left_out(record, evaluations)]
 
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
