@@ -60,6 +60,9 @@ class Ledger(Accounts):
     (True, 3.5)
     """
 
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path) if self.path else 'in memory'!r}, clients: {', '.join(self.clients) or 'none'})"
+
     def __init__(self, path: Path | None, run: str = "", witness: Witness | None = None) -> None:
         super().__init__()
         self.path = path

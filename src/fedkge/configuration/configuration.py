@@ -59,6 +59,10 @@ class Configuration:
             raise ConfigurationError(f"configuration: {'; '.join(problems)}")
         return cls(**sections)  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        """The options that are not the default, flat: `Configuration.of` takes them back."""
+        return f"Configuration.of({', '.join(f'{name}={value!r}' for name, value in self.changed_options().items())})"
+
     def updated(self, **options: Any) -> Self:
         """The same with other values for some flat options. Values are not checked: they come from code.
 
