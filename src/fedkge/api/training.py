@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration, Mark, kebab, marked
+from fedkge.defences import chosen_defence, parse
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets import Targets
@@ -228,7 +228,7 @@ def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, 
     if provenance.get("configuration") != configuration.identity:
         raise RunError(
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
-            f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
+            f"{', '.join(sorted(map(kebab, marked(Mark.MAY_CHANGE))))} may change), or start a new run"
         )
     given = shards_of(configuration.data.source if data is None else data, configuration).graphs
     if not provenance.get(NUMBERED):

@@ -16,7 +16,8 @@ from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import narrator
 from fedkge.cli.tables import grid, print_json, say, stdout
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import Configuration, read_toml
+from fedkge.defences import parse
 
 if TYPE_CHECKING:
     from fedkge.experiments.recorded_audit import RunAudit

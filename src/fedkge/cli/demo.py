@@ -107,7 +107,7 @@ def _introduce(shards: Shards) -> None:
 
 def _train(shards: Shards, out: Path | None, **options: Any) -> Run:
     from fedkge.api import training as runs  # noqa: PLC0415 (heavy)
-    from fedkge.configuration import parse  # noqa: PLC0415
+    from fedkge.defences import parse  # noqa: PLC0415
 
     configuration = parse({"data": "demo", "clients": HOSPITALS, **options})
     hint = "start again with: fedkge demo"

@@ -18,7 +18,8 @@ from fedkge.cli.errors import stops_at_once
 from fedkge.cli.options import normalised, with_configuration
 from fedkge.cli.progress import JsonLines, Narrator, narrator
 from fedkge.cli.tables import cost_line, metric_rows, metric_table, print_json, say, shard_table, stdout
-from fedkge.configuration import OPTIONS, Configuration, Mark, kebab, parse, read_toml
+from fedkge.configuration import Configuration, Mark, kebab, read_toml
+from fedkge.defences import OPTIONS, parse
 
 if TYPE_CHECKING:
     from fedkge.experiments.live import LiveAttacks
@@ -226,9 +227,9 @@ def _new_path(configuration: Configuration) -> Path:
 
 def _check_same(path: Path, given: Mapping[str, Any]) -> None:
     saved, asked = Configuration.of(**read_toml(path / "config.toml")), parse(given)
-    for name, option in OPTIONS.items():
-        before, value = saved.option(name), asked.option(name)
-        if kebab(name) in given and not option.has(Mark.NO_EFFECT) and value != before:
+    for name, value in asked.as_options().items():
+        before = saved.as_options().get(name)
+        if kebab(name) in given and not OPTIONS[name].has(Mark.NO_EFFECT) and value != before:
             raise ConfigurationError(
                 f"{path}: the run was started with {kebab(name)} {before!r}, got {value!r}; "
                 "leave the option out to continue, or choose another --out"
