@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation import Evaluation
 from fedkge.runs.round import Rows, Shared
 
@@ -84,6 +85,7 @@ class Hello:
     """Server to client: who are you, and what do you own?"""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
     """Client to server: the names of the rows that it would share, in its own order, and its number of triples."""
@@ -95,6 +97,7 @@ class Greeting:
     """For each name the client's word, which other clients can check and the server cannot make, that it owns it."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
     """Another client's word that it owns some of this client's rows: their places here, and a tag for each."""
@@ -103,6 +106,7 @@ class Word:
     tags: NDArray[np.uint8]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
     """Server to client: of the rows that you named, share those at these places alone; too few others own the rest.
@@ -121,6 +125,7 @@ class Sharing:
     rows: Mapping[Shared, int]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Server to client: train round `round` from these rows (the client's own, in its own order)."""
@@ -129,6 +134,7 @@ class Fit:
     rows: Mapping[Shared, Rows]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
     """Client to server: its shared rows after the round.
@@ -152,6 +158,7 @@ class Goodbye:
     reason: str
 
 
+@short_repr("split")
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluate:
     """Server to client: rank your held-out triples with these rows."""
@@ -160,6 +167,7 @@ class Evaluate:
     split: str
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class RankingMetrics:
     """Client to server: ranking metrics and how many triples they average over (0: nothing to rank)."""
@@ -175,6 +183,7 @@ class RankingMetrics:
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Finish:
     """Server to client: the federation ended with round `round`; these are your rows of the final tables."""

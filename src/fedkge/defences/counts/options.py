@@ -16,10 +16,12 @@ class CountOptions(PrivacySection):
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of epsilon that pays for noisy counts, whose popularity is added to scores; 0: none.",
+        description="Share of epsilon that pays for noisy counts. Their popularity is added to the scores. 0 means no "
+        "counts.",
     )
     count_weight: Annotated[float, BY_SITE] = Field(
         default=1.0,
         gt=0,
-        description="Weight of the counts' log-probability beside the score; of a copy, times what it finds.",
+        description="Weight of the log-probability of the counts, which is added to the score. A synthetic graph "
+        "scales it by what it finds.",
     )

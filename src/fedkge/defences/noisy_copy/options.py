@@ -18,13 +18,15 @@ class CopyOptions(CountOptions):
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of epsilon that pays for a noisy copy of the graph, which is trained on instead; 0: none.",
+        description="Share of epsilon that pays for a synthetic graph, which replaces the real graph in training. 0 "
+        "means none.",
     )
     sparse_share: Annotated[float, BY_SITE] = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="A copy's count-share where a client has fewer than 1.8 triples per entity; 0: the same as others.",
+        description="Synthetic graph: the count-share of clients with fewer than 1.8 triples per entity. 0 means "
+        "count-share.",
     )
 
 

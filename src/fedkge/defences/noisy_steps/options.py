@@ -17,58 +17,67 @@ class StepOptions(CountOptions):
     noise: Annotated[float | None, BY_SITE] = Field(
         default=None,
         gt=0,
-        description="Noise multiplier sigma of noisy steps; without it what --epsilon needs for all rounds.",
+        description="Noisy steps: noise multiplier sigma. Without it, the noise that --epsilon needs for all rounds.",
     )
     clip: Annotated[float, BY_SITE] = Field(
-        default=1.2, gt=0, description="C1: longest gradient of one triple over all of its rows."
+        default=1.2,
+        gt=0,
+        description="Clip norm C1: the gradient of one triple, over all its rows, is clipped to this norm.",
     )
     row_clip: Annotated[float | None, BY_SITE] = Field(
-        default=None, gt=0, description="C2: longest entity row in the gradient of one triple."
+        default=None,
+        gt=0,
+        description="Clip norm C2: each entity row in the gradient of one triple is clipped to this norm.",
     )
     normalise: Annotated[bool, BY_SITE] = Field(
-        default=False, description="Stretch short gradients to C1 too: for models with tiny gradients."
+        default=False, description="Also scale short gradients up to C1. This helps models with very small gradients."
     )
     private_negatives: Annotated[Literal["inside", "public"], BY_SITE] = Field(
         default="inside",
-        description="Corruptions inside the clipped gradient of each triple, or of public (head, relation)s.",
+        description="Where negatives come from: inside the clipped gradient of each triple, or from public pairs of "
+        "head and relation.",
     )
     public_graph: Annotated[str, BY_SITE, Mark.IS_PATH] = Field(
-        default="", description="Graph whose (head, relation)s are public negatives; else uniform ones."
+        default="", description="Graph with the public pairs of head and relation. Without it, uniform pairs."
     )
     selection: Annotated[str, BY_SITE] = Field(
-        default="dense", description="Rows that get gradient and noise: dense, adafest, fest, ptr, ..."
+        default="dense", description="Which rows get gradient and noise: dense (all rows), adafest, fest, ptr, ..."
     )
     selection_share: Annotated[float, BY_SITE] = Field(
-        default=0.2, gt=0, lt=1, description="Share of the privacy cost that pays for selection."
+        default=0.2, gt=0, lt=1, description="Share of the privacy cost that pays for the selection of rows."
     )
     selection_threshold: Annotated[float, BY_SITE] = Field(
-        default=2.0, description="Adafest: release the rows whose noisy count reaches this."
+        default=2.0, description="Adafest: a row is released if its noisy count reaches this."
     )
     selection_rows: Annotated[float, BY_SITE] = Field(
-        default=0.5, gt=0, le=1, description="Fest: share of the rows that is chosen, once."
+        default=0.5, gt=0, le=1, description="Fest: share of the rows that is selected, once."
     )
     test_failure: Annotated[float, BY_SITE] = Field(
-        default=1e-8, gt=0, lt=1, description="Ptr: chance per step that the test wrongly passes."
+        default=1e-8, gt=0, lt=1, description="Ptr: probability that the test of one step passes wrongly."
     )
     noise_step: Annotated[float, BY_SITE] = Field(
         default=0.0,
         ge=0,
-        description="SGD: learn more slowly where one step's noise would move a number by more than this.",
+        description="SGD: lower the learning rate if the noise of one step would move a number by more than this.",
     )
     noise_schedule: Annotated[str, BY_SITE] = Field(
-        default="constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
+        default="constant",
+        description="Noise per round: constant, a fixed decay, or a decay that follows the MRR on public validation "
+        "triples.",
     )
     noise_decay: Annotated[float, BY_SITE] = Field(
-        default=0.95, gt=0, le=1, description="Factor by which the noise falls (eta)."
+        default=0.95, gt=0, le=1, description="Factor on the noise at each decay (eta)."
     )
     least_gain: Annotated[float, BY_SITE] = Field(
-        default=1e-3, ge=0, description="Schedule `validation`: MRR gain below which it falls (Delta)."
+        default=1e-3,
+        ge=0,
+        description="Schedule `validation`: the noise decays if the MRR gains less than this (Delta).",
     )
     public_validation: Annotated[str, BY_SITE, Mark.IS_PATH] = Field(
-        default="", description="Schedule `validation`: graph whose public triples are ranked."
+        default="", description="Schedule `validation`: graph with the public validation triples."
     )
     count_types: Annotated[int, BY_SITE] = Field(
-        default=8, ge=1, description="Types of entities by which answers are counted apart."
+        default=8, ge=1, description="Number of entity types. Noisy counts are kept per type."
     )
 
 
