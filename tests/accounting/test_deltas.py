@@ -12,8 +12,7 @@ from fedkge.accounting.deltas import chosen_delta, large_epsilon, usual_delta
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.report.promised import gather_claim

@@ -21,7 +21,7 @@ from fedkge.api.paid_metrics import reciprocal_ranks, release_metrics
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.evaluation.ranking import rank
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.mechanisms.events import Charge, Responses

@@ -14,8 +14,8 @@ import tomlkit
 
 from fedkge.accounting.posterior import guess_worth
 from fedkge.base.errors import PrivacyError, RunError
-from fedkge.configuration import Configuration, parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence, parse
 from fedkge.defences.defence import PublicNumbers
 from fedkge.evaluation import weighted_metrics
 from fedkge.graph import Graph

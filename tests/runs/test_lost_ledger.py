@@ -9,7 +9,7 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.planning import client_defence
 from fedkge.federation.observer import Observer

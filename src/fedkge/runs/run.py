@@ -130,7 +130,7 @@ class Run:
     def prior(self, client: str) -> Prior | None:
         """What the client's release adds to its scores; None where it released nothing once."""
         released = self.released(client)
-        return released.prior(self.configuration.privacy.count_weight) if released else None
+        return chosen_defence(self.configuration).prior(self.configuration, released) if released else None
 
     def evaluate(
         self,
