@@ -1,7 +1,8 @@
-"""How data is recognised again without telling what it is: HMAC-SHA256 under a key that stays with its holder.
+"""Recognise the same data again without revealing it: HMAC-SHA256 under a key that stays with its owner.
 
-A plain hash of private triples is a release with epsilon infinity: whoever knows all triples but one tries the rest. So
-every digest of data is keyed. There are two keys, both files with permissions 0600 that no export and no report holds:
+A plain hash of private triples is a release with epsilon infinity: an adversary who knows all triples but one can try
+the rest. So every digest of data is keyed. There are two keys. Both are files with permissions 0600, and no export or
+report contains them:
 
 - `data.key` in a run directory, made with the run. Its digest stands in config.toml; `resume` and `open_run` compare
   it, so that a run is never continued or judged on other data.
@@ -9,7 +10,7 @@ every digest of data is keyed. There are two keys, both files with permissions 0
   compares it, so that the epsilons of two runs on the same triples add up.
 
 Guarantee: without the key, a digest tells nothing about the data (HMAC-SHA256 is a pseudo-random function). Two digests
-under one key tell whether their data is the same. Whoever has the key can try triples out.
+under one key show whether their data is the same. A person with the key can test guesses about triples.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class DataKey:
 
     @property
     def name(self) -> str:
-        """What tells this key from others, and nothing about it."""
+        """A name that identifies this key and reveals nothing about it."""
         return hmac.digest(self.secret, b"fedkge name of a data key", "sha256")[:NAME_BYTES].hex()
 
     def digest(self, shards: Sequence[Graph]) -> str:
@@ -60,7 +61,7 @@ class DataKey:
 
 
 def _parts(shard: Graph) -> Iterator[bytes | memoryview]:
-    """Everything of a graph that training or ranking looks at, with lengths, so that no two graphs look the same."""
+    """All parts of a graph that training or ranking uses, with lengths, so that no two graphs give the same text."""
     for names in (shard.entities, shard.relations):
         yield f"{len(names)}\n".encode()
         for name in names:
@@ -71,7 +72,7 @@ def _parts(shard: Graph) -> Iterator[bytes | memoryview]:
 
 
 def key_name(digest: str) -> str:
-    """The name of the key that a digest was made with; blank where it does not say.
+    """The name of the key that made a digest. Empty if the digest does not contain one.
 
     >>> key_name("1a2b3c4d:00ff"), key_name("")
     ('1a2b3c4d', '')
@@ -80,13 +81,13 @@ def key_name(digest: str) -> str:
 
 
 def site_key() -> DataKey:
-    """The key of this user, from the state folder; made when it is needed for the first time."""
+    """The key of this user, from the state folder. The first call creates it."""
     path = state_folder() / FILE_NAME
     return read_key(path) if path.exists() else create_key(path)
 
 
 def create_key(path: Path) -> DataKey:
-    """Make a key file that only its owner can read; if another process made one meanwhile, that one.
+    """Make a key file that only its owner can read. If another process has just made one, use that one.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -103,7 +104,7 @@ def create_key(path: Path) -> DataKey:
             file.flush()
             os.fsync(descriptor)
         try:
-            os.link(partial, path)  # whole or absent, and never over another key
+            os.link(partial, path)  # atomic, and it never overwrites another key
         finally:
             partial.unlink()
     except FileExistsError:
@@ -111,19 +112,19 @@ def create_key(path: Path) -> DataKey:
     except OSError as error:
         raise RunError(
             f"{path}: the key for digests of data cannot be written ({error.strerror or error}); make the folder "
-            f"writable, or name another for what belongs to the user in {VARIABLE}"
+            f"writable, or set {VARIABLE} to another folder"
         ) from error
     return key
 
 
 def read_key(path: Path) -> DataKey:
-    """Read a key file; a missing or damaged one, and one that others can read, is an error."""
+    """Read a key file. A missing or damaged file, or one that others can read, is an error."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError as error:
         raise RunError(
-            f"{path}: missing. It is the key under which the digest of the data was made; without it nobody can tell "
-            "whether this is the data of the run. Restore it from a copy of the run directory, or start a new run"
+            f"{path}: missing. This key made the digest of the data. Without it nobody can check that this is the data "
+            "of the run. Restore it from a copy of the run directory, or start a new run"
         ) from error
     except OSError as error:
         raise RunError(f"{path}: the key for digests of data cannot be read ({error.strerror or error})") from error
@@ -134,7 +135,7 @@ def read_key(path: Path) -> DataKey:
     if not stat.S_ISREG(facts.st_mode) or facts.st_mode & 0o077:
         raise PrivacyError(
             f"{path}: expected a file that only its owner can read, got permissions {stat.S_IMODE(facts.st_mode):04o}: "
-            "with this key digests of private data can be tried out; run chmod 600 on it"
+            "with this key, others can test guesses about private data; run chmod 600 on it"
         )
     try:
         secret = bytes.fromhex(text.decode("ascii"))
