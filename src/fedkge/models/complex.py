@@ -12,10 +12,10 @@ from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _forward(entities, relations, anchors, relation_ids, sign, out):
+def _forward(entities, relations, anchors, kinds, sign, out):
     half = out.shape[1] // 2
     for i in range(anchors.shape[0]):
-        anchor, relation = anchors[i], relation_ids[i]
+        anchor, relation = anchors[i], kinds[i]
         for k in range(half):
             real, imaginary = entities[anchor, k], entities[anchor, k + half]
             factor_real, factor_imaginary = relations[relation, k], sign * relations[relation, k + half]
@@ -25,29 +25,20 @@ def _forward(entities, relations, anchors, relation_ids, sign, out):
 
 @kernel
 def _reverse(
-    entities,
-    relations,
-    anchors,
-    relation_ids,
-    sign,
-    gradient,
-    entity_slots,
-    entity_gradient,
-    relation_slots,
-    relation_gradient,
+    entities, relations, anchors, kinds, sign, gradient, entity_slots, entity_sums, relation_slots, relation_sums
 ):
     half = gradient.shape[1] // 2
     for i in range(anchors.shape[0]):
-        anchor, relation = anchors[i], relation_ids[i]
+        anchor, relation = anchors[i], kinds[i]
         entity_slot, relation_slot = entity_slots[anchor], relation_slots[relation]
         for k in range(half):
             real, imaginary = entities[anchor, k], entities[anchor, k + half]
             factor_real, factor_imaginary = relations[relation, k], sign * relations[relation, k + half]
             slope_real, slope_imaginary = gradient[i, k], gradient[i, k + half]
-            entity_gradient[entity_slot, k] += slope_real * factor_real + slope_imaginary * factor_imaginary
-            entity_gradient[entity_slot, k + half] += slope_imaginary * factor_real - slope_real * factor_imaginary
-            relation_gradient[relation_slot, k] += slope_real * real + slope_imaginary * imaginary
-            relation_gradient[relation_slot, k + half] += sign * (slope_imaginary * real - slope_real * imaginary)
+            entity_sums[entity_slot, k] += slope_real * factor_real + slope_imaginary * factor_imaginary
+            entity_sums[entity_slot, k + half] += slope_imaginary * factor_real - slope_real * factor_imaginary
+            relation_sums[relation_slot, k] += slope_real * real + slope_imaginary * imaginary
+            relation_sums[relation_slot, k + half] += sign * (slope_imaginary * real - slope_real * imaginary)
 
 
 @dataclass(frozen=True)

@@ -12,31 +12,22 @@ from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _forward(entities, relations, anchors, relation_ids, _direction, out):
+def _forward(entities, relations, anchors, kinds, _direction, out):
     for i in range(anchors.shape[0]):
         for k in range(out.shape[1]):
-            out[i, k] = entities[anchors[i], k] * relations[relation_ids[i], k]
+            out[i, k] = entities[anchors[i], k] * relations[kinds[i], k]
 
 
 @kernel
 def _reverse(
-    entities,
-    relations,
-    anchors,
-    relation_ids,
-    _direction,
-    gradient,
-    entity_slots,
-    entity_gradient,
-    relation_slots,
-    relation_gradient,
+    entities, relations, anchors, kinds, _direction, gradient, entity_slots, entity_sums, relation_slots, relation_sums
 ):
     for i in range(anchors.shape[0]):
-        anchor, relation = anchors[i], relation_ids[i]
+        anchor, relation = anchors[i], kinds[i]
         entity_slot, relation_slot = entity_slots[anchor], relation_slots[relation]
         for k in range(gradient.shape[1]):
-            entity_gradient[entity_slot, k] += gradient[i, k] * relations[relation, k]
-            relation_gradient[relation_slot, k] += gradient[i, k] * entities[anchor, k]
+            entity_sums[entity_slot, k] += gradient[i, k] * relations[relation, k]
+            relation_sums[relation_slot, k] += gradient[i, k] * entities[anchor, k]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from fedkge.models.tables import Tables
 
 
 @kernel
-def _forward(entities, relations, anchors, relation_ids, scale, out):
+def _forward(entities, relations, anchors, kinds, scale, out):
     half = out.shape[1] // 2
     for i in range(anchors.shape[0]):
-        anchor, relation = anchors[i], relation_ids[i]
+        anchor, relation = anchors[i], kinds[i]
         for k in range(half):
             phase = scale * relations[relation, k]
             cosine, sine = cos(phase), sin(phase)
@@ -31,20 +31,11 @@ def _forward(entities, relations, anchors, relation_ids, scale, out):
 
 @kernel
 def _reverse(
-    entities,
-    relations,
-    anchors,
-    relation_ids,
-    scale,
-    gradient,
-    entity_slots,
-    entity_gradient,
-    relation_slots,
-    relation_gradient,
+    entities, relations, anchors, kinds, scale, gradient, entity_slots, entity_sums, relation_slots, relation_sums
 ):
     half = gradient.shape[1] // 2
     for i in range(anchors.shape[0]):
-        anchor, relation = anchors[i], relation_ids[i]
+        anchor, relation = anchors[i], kinds[i]
         entity_slot, relation_slot = entity_slots[anchor], relation_slots[relation]
         for k in range(half):
             phase = scale * relations[relation, k]
@@ -53,11 +44,9 @@ def _reverse(
             turned_real = real * cosine - imaginary * sine
             turned_imaginary = real * sine + imaginary * cosine
             slope_real, slope_imaginary = gradient[i, k], gradient[i, k + half]
-            entity_gradient[entity_slot, k] += slope_real * cosine + slope_imaginary * sine
-            entity_gradient[entity_slot, k + half] += slope_imaginary * cosine - slope_real * sine
-            relation_gradient[relation_slot, k] += scale * (
-                slope_imaginary * turned_real - slope_real * turned_imaginary
-            )
+            entity_sums[entity_slot, k] += slope_real * cosine + slope_imaginary * sine
+            entity_sums[entity_slot, k + half] += slope_imaginary * cosine - slope_real * sine
+            relation_sums[relation_slot, k] += scale * (slope_imaginary * turned_real - slope_real * turned_imaginary)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from fedkge.models.scorer import ModelShape
 
 
 @kernel
-def _forward(entities, relations, anchors, relation_ids, direction, out):
+def _forward(entities, relations, anchors, kinds, direction, out):
     for i in range(anchors.shape[0]):
         for k in range(out.shape[1]):
-            out[i, k] = entities[anchors[i], k] + direction * relations[relation_ids[i], k]
+            out[i, k] = entities[anchors[i], k] + direction * relations[kinds[i], k]
 
 
 @kernel
@@ -25,20 +25,20 @@ def _reverse(  # the rows themselves are not needed: a sum's slope is the same e
     _entities,
     _relations,
     anchors,
-    relation_ids,
+    kinds,
     direction,
     slope,
     entity_slots,
-    entity_gradient,
+    entity_sums,
     relation_slots,
-    relation_gradient,
+    relation_sums,
 ):
     for i in range(anchors.shape[0]):
         entity = entity_slots[anchors[i]]
-        relation = relation_slots[relation_ids[i]]
+        relation = relation_slots[kinds[i]]
         for k in range(slope.shape[1]):
-            entity_gradient[entity, k] += slope[i, k]
-            relation_gradient[relation, k] += direction * slope[i, k]
+            entity_sums[entity, k] += slope[i, k]
+            relation_sums[relation, k] += direction * slope[i, k]
 
 
 @dataclass(frozen=True)
