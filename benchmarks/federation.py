@@ -24,7 +24,7 @@ from benchmarks.report import load_average, save, show, spread
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.demo import SETTINGS
 from fedkge.configuration import parse
-from fedkge.defences.defence import defence_of
+from fedkge.defences.planning import client_defence
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out
 from fedkge.deploy.policy import accept, proposal
@@ -106,7 +106,7 @@ def clients_of(layout: Layout, folder: Path) -> dict[str, Client]:
         site, ledger = read_site(path), Ledger.in_memory()
         options = accept(proposal(configuration), site)
         graph = site_graph(canonical_site(site, raw_graph(site)), keyed(read_key(site.key), site.federation)).graph
-        defence = defence_of(options, name, graph, ledger, site.number)
+        defence = client_defence(options, name, graph, ledger, site.number)
         plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan, folder)
     return clients

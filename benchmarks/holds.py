@@ -3,7 +3,7 @@
 Each graph is one client with the options that `--epsilon` alone chooses. The copy is what its first round trains on,
 before any model has an opinion. `believed` are the answers that are more likely true than false; `share` is the part of
 the client's triples among them, `precision` the part of them that the client really holds. The estimates use the copy
-and the public number of triples alone (`fedkge.defences.noisy_copy.holding`). Only the owner could compute the truth.
+and the public number of triples alone (`NoisyCopy.holding`). Only the owner could compute the truth.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.report import save, show
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.defences.defence import defence_of
 from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.noisy_copy.holding import holding_of
+from fedkge.defences.noisy_copy.client import ClientCopy
 from fedkge.defences.noisy_copy.noisy_copy import cells_of
+from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.mechanisms.noise import NoiseSource
@@ -33,12 +33,12 @@ def measure(graph: Graph, epsilon: float, seed: int) -> dict[str, Any]:
     """Draw one copy, estimate, and compare with the triples themselves."""
     budget = {"defence": "recommended", "epsilon": epsilon, "noise_seed": seed}
     options = parse({"data": graph.name, "clients": 1, **budget})
-    defence = defence_of(options, graph.name, graph, Ledger.in_memory())
-    if defence is None or defence.copy is None:
-        raise ValueError(f"expected a defence that copies at epsilon {epsilon}")
+    defence = client_defence(options, graph.name, graph, Ledger.in_memory())
+    if not isinstance(defence, ClientCopy):
+        raise TypeError(f"expected a defence that copies at epsilon {epsilon}, got {defence}")
     sizes = len(graph.entities), len(graph.relations)
     copy = NoisyCopy.draw(graph.train, *sizes, defence.copy, NoiseSource.research(seed))
-    estimated = holding_of(copy, defence.triples)
+    estimated = copy.holding(defence.triples)
     held = np.unique(cells_of(graph.train, copy.entities))
     true = int(np.isin(cells_of(copy.believed(), copy.entities), held).sum())
     return {

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import call_module, load_average, memory_now, peak_memory, reset_peak, save, show, spread
 from benchmarks.work import BATCH, DATA, DIMENSION, NEGATIVES, fresh_embedding, make_trainer
-from fedkge.defences.private_training import PrivateTrainer
+from fedkge.defences.noisy_steps.private_training import PrivateTrainer
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.synthetic import synthetic_graph

@@ -36,8 +36,8 @@ from fedkge.federation.messages import (
     Hello,
     Invite,
     Kept,
+    RankingMetrics,
     Request,
-    Scores,
     Share,
     Sharing,
     Upload,
@@ -102,7 +102,7 @@ def _honest(name: str, request: Request) -> Any:
         return Aligned(
             request.origin or name, () if mine else (*request.raised_by, name), b"", b"", "00" if mine else ""
         )
-    return Failure(name, "asked for something else") if isinstance(request, Hello) else Scores(1, {"mrr": 0.5})
+    return Failure(name, "asked for something else") if isinstance(request, Hello) else RankingMetrics(1, {"mrr": 0.5})
 
 
 def _server(folder: Path) -> Judge:

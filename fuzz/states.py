@@ -21,7 +21,7 @@ from fedkge.deploy.status import Status, read_status
 from fedkge.deploy.wire import encode
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.recorded_audit import run_audit
-from fedkge.experiments.target_files import FORMAT, read_targets
+from fedkge.experiments.targets.files import FORMAT, read_targets
 from fedkge.graph import Vocabulary
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
@@ -142,7 +142,7 @@ TARGETS: dict[str, Target] = {
         "targets.jsonl",
         lambda path: read_targets(path, NAMES, Vocabulary(("r",))),
         ["".join(json.dumps(line) + "\n" for line in CANARIES).encode()],
-        ("fedkge.experiments.target_files",),
+        ("fedkge.experiments.targets.files",),
     ),
     "status": file_target("status.json", _status, [STATUS], ("fedkge.deploy.status",)),
     "greetings": file_target("a.safetensors", _greetings, [encode(GREETING)], ("fedkge.deploy.greetings",)),

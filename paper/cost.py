@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from paper.plan import Work
 
 WIDTH = {"transe": 1.0, "rotate": 2.6, "distmult": 0.8, "complex": 1.8}
@@ -31,7 +32,9 @@ def estimated_seconds(work: Work) -> float:
     one_round = _round(options, size)
     training = options.training.rounds * one_round + (CALIBRATION if options.privacy.epsilon else 0.0)
     looks = (
-        max(1, len(work.budgets)) if options.privacy.defence != "none" else options.training.rounds / work.attacks.every
+        max(1, len(work.budgets))
+        if chosen_defence(options).keeps_ledger
+        else options.training.rounds / work.attacks.every
     )
     plays = looks * work.attacks.every / work.attacks.cia_every if work.attacks.active else 0
     forks = max(1, options.experiment.canaries / work.attacks.group_size) * work.attacks.waiting_rounds
@@ -43,10 +46,8 @@ def _round(options: Configuration, size: float) -> float:
     triples = TRIPLES * size
     steps = options.data.clients * options.training.steps_per_round(int(triples))
     width = WIDTH.get(options.model.name, 1.0) * options.model.dimension / 128
-    noisy_steps = (
-        options.privacy.defence != "none" and not options.privacy.copy_share
-    )  # a copy is trained on as without a defence
-    inside = noisy_steps and options.privacy.private_negatives == "inside"
+    gradients = chosen_defence(options).gradients(options)
+    inside = gradients.clip is not None and gradients.corruptions_inside  # a copy is trained on as without a defence
     per_triple = (1 + 2 * options.training.negatives) * CORRUPTION if inside else TRIPLE
     noisy = ENTITIES * size * 128 * NUMBER if inside else 0.0
     return steps * width * (min(options.training.batch_size, triples) * per_triple + noisy)

@@ -6,42 +6,35 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from math import isfinite
 
-from fedkge.accounting.accountants import Accountant, make_accountant, merged
+from fedkge.accounting.accountants import Accountant, make_accountant
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.defences.advance import accountant_of
-from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.defence import ClientDefence
+from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
-from fedkge.mechanisms.events import Charge
 
 
-def defences_of(shards: Sequence[Graph], configuration: Configuration) -> list[Defence]:
+def defences_of(shards: Sequence[Graph], configuration: Configuration) -> list[ClientDefence]:
     """Every client's defence, promised to nobody."""
     ledger = Ledger.in_memory()
-    found = (
-        defence_of(configuration, name, shard, ledger, number)
+    if not chosen_defence(configuration).keeps_ledger:
+        return []
+    return [
+        client_defence(configuration, name, shard, ledger, number)
         for number, (name, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
-    )
-    return [defence for defence in found if defence is not None]
+    ]
 
 
-def charges_until(defence: Defence, rounds: int) -> tuple[Charge, ...]:
-    """What was paid before the first round and the first rounds of a public schedule cost."""
-    numbers = range(1, rounds + 1)
-    paid = (charge for number in numbers for charge in defence.charges(defence.noise_of(number), number == 1))
-    return merged((*defence.advance, *paid))
-
-
-def epsilon_after(defences: Sequence[Defence], rounds: int, accountant: Accountant) -> float:
+def epsilon_after(defences: Sequence[ClientDefence], rounds: int, accountant: Accountant) -> float:
     """The largest epsilon of any client after so many rounds."""
-    return max(
-        accountant.epsilon(charges_until(defence, rounds), defence.delta) if rounds else 0.0 for defence in defences
-    )
+    return max(accountant.epsilon(defence.planned(rounds), defence.delta) if rounds else 0.0 for defence in defences)
 
 
-def crossings(defences: Sequence[Defence], budgets: Sequence[float]) -> dict[float, int]:
+def crossings(defences: Sequence[ClientDefence], budgets: Sequence[float]) -> dict[float, int]:
     """The last round that each budget covers: 0 where it covers none, the last one where it is never used up."""
     options = defences[0].options
     after = cache(partial(epsilon_after, defences, accountant=counting(options)))
@@ -64,7 +57,7 @@ def counting(options: Configuration) -> Accountant:
     return PublishedAccountant(respect_alpha_range=False) if name == "published" else make_accountant(name)
 
 
-def spent_after(defences: Sequence[Defence], rounds: int) -> Mapping[str, float | None]:
+def spent_after(defences: Sequence[ClientDefence], rounds: int) -> Mapping[str, float | None]:
     """Epsilon by the accountant that holds, and by the paper's formulas: within the orders that its lemma allows (None
     where it allows none), and at all orders.
     """

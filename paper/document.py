@@ -15,12 +15,12 @@ from paper.claims import ANSWERS, Claim, answers
 from paper.figure_defence import DefenceFigure, defence_figure
 from paper.figure_rounds import RoundsFigure, rounds_figure
 from paper.figure_tradeoff import TradeoffFigure, tradeoff_figure
+from paper.part_texts import PartText, part_text
 from paper.plan import cells_of, wanted
 from paper.rules import Facts
 from paper.settings import PARTS, Settings
 from paper.table_attacks import AttackTable, attack_table
 from paper.table_utility import UtilityTable, utility_table
-from paper.texts import PartText, part_text
 
 FORMAT = 1
 PROGRAM = "fedkge reproduce "

@@ -17,6 +17,7 @@ from fedkge import __version__
 from fedkge.api.training import resume, start
 from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
 from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import AttackPlan, Outcome, fitting_attacks, run_attacks
 from fedkge.experiments.outcomes import with_few_curves
@@ -102,7 +103,7 @@ def _with_public_sizes(configuration: Configuration, shards: Shards) -> Configur
     """With the largest client's size as the public one: the graphs are public benchmarks, so no size is paid for, and
     the rounds at which budgets are crossed are known before the run.
     """
-    if configuration.privacy.defence == "none" or configuration.privacy.public_triples:
+    if not chosen_defence(configuration).keeps_ledger or configuration.privacy.public_triples:
         return configuration
     return configuration.updated(public_triples=max(len(graph.train) for graph in shards.graphs))
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fedkge.defences import chosen_defence
 from fedkge.evaluation import Evaluation, weighted_metrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.runs.run import Run
@@ -51,7 +52,7 @@ class Watch(Rounds):
 
     def recorded(self, run: Run, round_number: int) -> None:
         """Rank now, because the model of this round is not kept."""
-        if run.configuration.privacy.defence != "none":
+        if chosen_defence(run.configuration).keeps_ledger:
             self._looks[str(round_number)] = look(run)
             self._keep()
 

@@ -21,7 +21,7 @@ import pytest
 from fedkge.accounting import ledger_chain
 from fedkge.defences import advance, name_release
 from fedkge.defences.noisy_copy import noisy_copy
-from fedkge.defences.private_training import PrivateTrainer
+from fedkge.defences.noisy_steps.private_training import PrivateTrainer
 from fedkge.graph import Graph
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split

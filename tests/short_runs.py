@@ -17,10 +17,10 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import Failure, Fit, Reply, Request, Upload
 from fedkge.federation.server import RoundReport, Server
-from fedkge.federation.strategies import make_strategy
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, split
 from fedkge.graph.synthetic import synthetic_graph
+from fedkge.runs.strategies import make_strategy
 
 SHORT: dict[str, Any] = {
     "rounds": 3,

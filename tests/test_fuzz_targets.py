@@ -16,7 +16,7 @@ from fedkge.base.errors import FedkgeError
 from fedkge.deploy import wire
 from fedkge.deploy.member import Member
 from fedkge.deploy.wire import decode, encode
-from fedkge.federation.messages import Accept, Failure, Goodbye, Greeting, Kept, Scores, Sharing, Upload
+from fedkge.federation.messages import Accept, Failure, Goodbye, Greeting, Kept, RankingMetrics, Sharing, Upload
 from tests.deploy.every_message import MESSAGES
 
 ALL = all_targets()
@@ -60,7 +60,7 @@ def test_the_site_answers_its_seeds_with_more_than_failures(tmp_path: Path, monk
 
     monkeypatch.setattr(messages, "Member", Listening)
     TARGETS["site"].make(tmp_path)
-    assert {Accept, Greeting, Sharing, Upload, Scores, Kept} <= found
+    assert {Accept, Greeting, Sharing, Upload, RankingMetrics, Kept} <= found
 
 
 def test_mutations_reach_both_messages_and_refusals() -> None:

@@ -28,8 +28,9 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts, profile_cells
-from fedkge.defences.defence import Defence, defence_of
 from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy, noisy_copy
+from fedkge.defences.noisy_steps.client import ClientSteps
+from fedkge.defences.planning import client_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Greeting, Hello, Upload
 from fedkge.graph import Graph
@@ -57,7 +58,7 @@ def client_of(graph: Graph, options: dict[str, Any], seed: int = 5) -> Client:
     common = {**SHORT, "epsilon": 6.0, "evaluate_every": 0, "public_triples": 5000}
     configuration = parse({**common, **options, "seed": seed})
     ledger = Ledger.in_memory()
-    defence = defence_of(configuration, "client-0", graph, ledger)
+    defence = client_defence(configuration, "client-0", graph, ledger)
     plan = ClientPlan(configuration, seed, 0, ("entities",), defence=defence, ledger=ledger)
     return Client("client-0", graph, plan, None)
 
@@ -97,7 +98,7 @@ def secret(number: int) -> Iterator[None]:
 def coins(options: dict[str, Any], seed: int, number: int) -> dict[str, list[Any]]:
     """Every coin that a client's first round throws: batches, their corruptions, counts, answers, chosen rows."""
     thrown: dict[str, list[Any]] = {"batches": [], "corruptions": [], "released": [], "rows": []}
-    honest, choose = Differentiator.gradients, Defence.choose_rows
+    honest, choose = Differentiator.gradients, ClientSteps.choose_rows
 
     def gradients(self: Differentiator, batch: np.ndarray, drawn: np.ndarray) -> Any:
         thrown["batches"].append(batch.tolist())
@@ -105,13 +106,13 @@ def coins(options: dict[str, Any], seed: int, number: int) -> dict[str, list[Any
             thrown["corruptions"].append(drawn.tolist())
         return honest(self, batch, drawn)
 
-    def choose_rows(self: Defence, *given: Any) -> np.ndarray:
+    def choose_rows(self: ClientSteps, *given: Any) -> np.ndarray:
         thrown["rows"].append(choose(self, *given).tolist())
         return np.asarray(thrown["rows"][-1], np.int32)
 
     with secret(number), pytest.MonkeyPatch.context() as patched:
         patched.setattr(Differentiator, "gradients", gradients)
-        patched.setattr(Defence, "choose_rows", choose_rows)
+        patched.setattr(ClientSteps, "choose_rows", choose_rows)
         client = client_of(GRAPH, options, seed)
         first_round(client)
     arrays = client.released.arrays() if client.released is not None else {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedkge.defences.counts import CountPrior
+from fedkge.defences.counts.count_prior import CountPrior
 from fedkge.defences.noisy_copy import CopyPrior
 from fedkge.evaluation import rank, weighted_metrics
 from fedkge.evaluation.popularity import Popularity

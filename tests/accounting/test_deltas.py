@@ -13,7 +13,8 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
 from fedkge.configuration import parse
-from fedkge.defences.defence import check_defence, defence_of
+from fedkge.defences import check_defence
+from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.report.promised import gather_claim
 
@@ -24,7 +25,7 @@ PLAN = ("account", "--batch", "4096", "--triples", "90000", "--sigma", "1", "--s
 def promise_of(**options):
     graph = Graph.from_names("g", train=[(f"e{i % 30}", "r", f"e{i % 29}") for i in range(200)])
     ledger = Ledger.in_memory()
-    defence_of(parse({**BUDGET, **options}), "client-0", graph, ledger)
+    client_defence(parse({**BUDGET, **options}), "client-0", graph, ledger)
     return ledger
 
 
@@ -94,7 +95,7 @@ def test_account_has_the_same_delta_and_the_same_refusal():
 def test_account_of_a_ledger_refuses_a_large_delta_too(tmp_path):
     path = tmp_path / "ledger.jsonl"
     graph = Graph.from_names("g", train=[(f"e{i % 30}", "r", f"e{i % 29}") for i in range(200)])
-    defence_of(parse({**BUDGET, "public_triples": 50_000}), "client-0", graph, Ledger.open(path))
+    client_defence(parse({**BUDGET, "public_triples": 50_000}), "client-0", graph, Ledger.open(path))
     assert "expected less than 1/50000" in run("account", path, "--delta", 0.1, code=8).output
     assert run("account", path, "--delta", 0.1, "--allow-large-delta")
 

@@ -10,7 +10,8 @@ import pytest
 
 from fedkge.accounting.posterior import GuessWorth, percent
 from fedkge.cli.account_copy import MANY, _plans, _worth
-from fedkge.defences.noisy_copy.holding import MEASURED, Holding, measured_elsewhere
+from fedkge.defences.noisy_copy.measured import MEASURED, measured_elsewhere
+from fedkge.defences.release import Holding
 
 ROOT = Path(__file__).resolve().parents[2]
 EPSILONS = (1.0, 2.0, 4.0, 4.9, 5.0, 8.0, 16.0)

@@ -13,7 +13,7 @@ import pytest
 import fedkge as fk
 from fedkge.api.training import open_run, resume, train
 from fedkge.base.errors import ConfigurationError, NumericalError, RunError
-from fedkge.federation.messages import Scores
+from fedkge.federation.messages import RankingMetrics
 from fedkge.federation.observer import Observer
 from fedkge.runs.run import RunDirectory
 from fedkge.runs.transcript import Transcript
@@ -388,4 +388,4 @@ def test_metrics_on_disk_are_the_metrics_of_the_run(run, shards):
     assert [(line["round"], line["split"]) for line in opened.metrics][:2] == [(2, "valid"), (4, "valid")]
     last = opened.metrics[-1]
     for name, evaluation in opened.evaluate("test", threads=1).items():
-        assert Scores.of(evaluation).metrics.items() <= last["clients"][name].items()
+        assert RankingMetrics.of(evaluation).metrics.items() <= last["clients"][name].items()

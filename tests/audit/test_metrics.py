@@ -14,18 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedkge.audit.metrics import (
-    attack_metrics,
-    auc,
-    best_f1,
-    calibrated_f1,
-    clopper_pearson,
-    floor_f1,
-    needed_non_members,
-    roc_curve,
-    smallest_fpr,
-    tpr_at_fpr,
-)
+from fedkge.audit.f1 import best_f1, calibrated_f1, floor_f1
+from fedkge.audit.metrics import attack_metrics, auc, clopper_pearson, needed_non_members, smallest_fpr, tpr_at_fpr
+from fedkge.audit.roc import roc_curve
 from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 
 Scores = NDArray[np.float64]

@@ -13,8 +13,8 @@ import pytest
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.private_files import make_private, new_file
-from fedkge.experiments.target_files import write_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.files import write_targets
 from fedkge.graph import Graph
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import split

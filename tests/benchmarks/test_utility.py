@@ -13,7 +13,7 @@ from benchmarks.utility.rows import ROWS, Cell, is_private
 from benchmarks.utility.summary import Mean, gain, kept
 
 from benchmarks import utility
-from fedkge.defences.defence import check_defence
+from fedkge.defences import check_defence
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.models import MODELS
 from paper.grid import Lines

@@ -5,7 +5,9 @@ import pytest
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.configuration import parse
 from fedkge.configuration.presets import DEFENCES
-from fedkge.defences.defence import Defence, check_defence
+from fedkge.defences import check_defence
+from fedkge.defences.defence import PublicNumbers
+from fedkge.defences.noisy_copy.client import ClientCopy
 from fedkge.models import MODELS
 
 
@@ -53,7 +55,7 @@ def test_counts_get_nearly_all_of_a_small_budget_and_a_quarter_of_a_large_one(ep
 def test_counts_get_nearly_all_of_a_middling_budget_where_triples_are_few(epsilon, share):
     options = parse({"epsilon": epsilon})
     assert options.privacy.sparse_share == share
-    few, many = (Defence(options, triples, entities=1000, noise=1.0).copy for triples in (1799, 1800))
+    few, many = (ClientCopy(options, PublicNumbers(triples, entities=1000), noise=1.0).copy for triples in (1799, 1800))
     assert few.profile_scale == pytest.approx(2 / (epsilon * (share or options.privacy.count_share)))
     assert many.profile_scale == pytest.approx(2 / (epsilon * options.privacy.count_share))
     assert [plan.epsilon + 2 / plan.profile_scale for plan in (few, many)] == pytest.approx([epsilon, epsilon])
@@ -73,9 +75,7 @@ def test_shares_that_are_given_hold_however_few_triples_there_are(given):
     options = parse({"epsilon": "8", **given})
     check_defence(options)
     assert options.privacy.count_share + options.privacy.copy_share == pytest.approx(1)
-    assert Defence(options, triples=1, entities=1000, noise=1.0).copy.profile_scale == 2 / (
-        8 * options.privacy.count_share
-    )
+    assert ClientCopy(options, PublicNumbers(1, 1000), 1.0).copy.profile_scale == 2 / (8 * options.privacy.count_share)
 
 
 @pytest.mark.parametrize("share", ["copy-share", "count-share", "sparse-share"])

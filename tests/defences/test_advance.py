@@ -20,7 +20,7 @@ from fedkge.api.training import resume, start
 from fedkge.base.errors import PrivacyError
 from fedkge.defences import advance
 from fedkge.defences.advance import SIZE, assume_exact_size
-from fedkge.defences.defence import defence_of, planned_defence
+from fedkge.defences.planning import client_defence, planned_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Hello
 from fedkge.mechanisms.events import Charge, Size
@@ -38,13 +38,13 @@ def size_in(ledger: Ledger, client: str = "client-0") -> int:
 def test_a_size_is_on_the_disk_with_its_price_before_it_is_used(shards, tmp_path, monkeypatch):
     path, seen = tmp_path / "ledger.jsonl", []
 
-    def calibrated(options, triples, entities, paid):
-        seen.append((Ledger.read(path), triples, paid))
+    def calibrated(options, public):
+        seen.append((Ledger.read(path), public.triples, public.advance))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedkge.defences.defence.calibrated", calibrated)
+    monkeypatch.setattr("fedkge.defences.planning.calibrated", calibrated)
     with pytest.raises(KeyboardInterrupt):
-        defence_of(defended(**SECRET), "client-0", shards[0], Ledger.open(path))
+        client_defence(defended(**SECRET), "client-0", shards[0], Ledger.open(path))
     ((ledger, triples, paid),) = seen
     assert size_in(ledger) == triples
     assert ledger.charges("client-0") == paid == (Charge(size_event(4.0)),)
@@ -60,9 +60,9 @@ def test_a_second_start_uses_the_size_of_the_first(shards, tmp_path):
         assert not ledger.is_promised("client-0")
         assert planned_defence(options, "client-0", shards[0], ledger).triples == first.triples
     assert path.read_bytes() == lines
-    kept = defence_of(options, "client-0", shards[0], Ledger.open(path))
+    kept = client_defence(options, "client-0", shards[0], Ledger.open(path))
     assert kept == first
-    again = defence_of(options, "client-0", shards[0], Ledger.open(path))
+    again = client_defence(options, "client-0", shards[0], Ledger.open(path))
     assert (again.triples, again.noise, again.delta) == (kept.triples, kept.noise, kept.delta)
 
 
@@ -78,10 +78,10 @@ def test_a_draw_that_was_not_written_is_gone_and_costs_nothing(shards, tmp_path,
     with monkeypatch.context() as patched:
         patched.setattr(advance, "noisy_size", killed)
         with pytest.raises(KeyboardInterrupt):
-            defence_of(options, "client-0", shards[0], Ledger.open(path))
+            client_defence(options, "client-0", shards[0], Ledger.open(path))
     assert path.read_bytes() == b""
     ledger = Ledger.open(path)
-    defence_of(options, "client-0", shards[0], ledger)
+    client_defence(options, "client-0", shards[0], ledger)
     assert ledger.charges("client-0") == (Charge(size_event(4.0)),)
 
 
@@ -93,7 +93,7 @@ def test_a_torn_line_is_no_size(shards, tmp_path, torn):
     path.write_bytes(path.read_bytes()[:-torn])
     ledger = Ledger.open(path)
     assert ledger.once("client-0") == {}
-    defence_of(options, "client-0", shards[0], ledger)
+    client_defence(options, "client-0", shards[0], ledger)
     assert ledger.charges("client-0") == (Charge(size_event(4.0)),)
     assert Ledger.read(path).promises == ledger.promises
 
@@ -101,7 +101,7 @@ def test_a_torn_line_is_no_size(shards, tmp_path, torn):
 KILLED = """
 import os, signal, sys
 from fedkge.accounting.ledger import Ledger
-from fedkge.defences import advance, defence
+from fedkge.defences import advance, planning
 from tests.defences.test_advance import SECRET
 from tests.defences.test_defence import defended
 from fedkge.graph import Graph
@@ -119,12 +119,12 @@ if moment == "written":
     append = ledger._append
     ledger._append = lambda record: (append(record), kill() if record["kind"] == "once" else None)
 if moment == "calibrated":
-    calibrated = defence.calibrated
-    defence.calibrated = lambda *all: (calibrated(*all), kill())
+    calibrated = planning.calibrated
+    planning.calibrated = lambda *all: (calibrated(*all), kill())
 if moment == "promised":
     append = ledger._append
     ledger._append = lambda record: (append(record), kill() if record["kind"] == "promise" else None)
-made = defence.defence_of(defended(**SECRET), "client-0", graph, ledger)
+made = planning.client_defence(defended(**SECRET), "client-0", graph, ledger)
 print(made.triples, made.noise, flush=True)
 """
 
@@ -154,7 +154,7 @@ def test_kill_9_between_any_two_steps(tmp_path):
 
 def test_a_size_is_released_once_and_before_the_promise(shards):
     ledger = Ledger.in_memory()
-    defence_of(defended(**SECRET), "client-0", shards[0], ledger)
+    client_defence(defended(**SECRET), "client-0", shards[0], ledger)
     promise = ledger.promises["client-0"]
     with pytest.raises(PrivacyError, match="after its promise, or twice"):
         ledger.pay_once(promise, SIZE, (Charge(Size(20)),), 7)
@@ -171,12 +171,12 @@ def test_a_size_without_a_promise_counts_in_every_total(shards, tmp_path):
     path = tmp_path / "ledger.jsonl"
     options = defended(noise=None, epsilon=1e-3, accountant="rdp", noise_seed=None)
     with pytest.raises(PrivacyError, match="cannot be kept"):
-        defence_of(options, "client-0", shards[0], Ledger.open(path))
+        client_defence(options, "client-0", shards[0], Ledger.open(path))
     alone = Ledger.read(path)
     assert alone.clients == ("client-0",)
     assert 0 < alone.spent("client-0") < 0.01
     later = Ledger.open(tmp_path / "later.jsonl")
-    defence_of(defended(**SECRET), "client-0", shards[0], later)
+    client_defence(defended(**SECRET), "client-0", shards[0], later)
     from fedkge.accounting.accountants import make_accountant  # noqa: PLC0415
 
     total = spending_over_runs([later, alone], 1e-5, make_accountant("pld"))["client-0"]
@@ -189,13 +189,13 @@ def test_noise_is_calibrated_to_what_the_size_leaves(shards):
     for options in ({}, {"defence": "recommended", "noise": None, "epsilon": 8.0}):
         configuration = defended(**{**SECRET, **options})
         ledger = Ledger.in_memory()
-        defence = defence_of(configuration, "client-0", shards[0], ledger)
+        defence = client_defence(configuration, "client-0", shards[0], ledger)
         planned = defence.planned(configuration.training.rounds)
         assert Charge(size_event(configuration.privacy.epsilon)) in planned
         budget = configuration.privacy.epsilon
         assert 0.99 * budget < defence.accountant.epsilon(planned, 1e-5) <= budget
         public = configuration.updated(public_triples=defence.triples)
-        free = defence_of(public, "other", shards[0], ledger)
+        free = client_defence(public, "other", shards[0], ledger)
         assert free.noise < defence.noise
         assert SIZE not in ledger.once("other")
 
@@ -215,14 +215,15 @@ def test_graphs_of_different_size_with_the_same_noisy_one_promise_the_same(shard
     for options in ({}, {"defence": "recommended", "noise": None, "epsilon": 8.0}):
         for shard, drawn in ((whole, 4), (less, 5)):
             monkeypatch.setattr("fedkge.mechanisms.size.two_sided", lambda *_, drawn=drawn: np.array([drawn]))
-            promise = defence_of(defended(**{**SECRET, **options}), "client-0", shard, Ledger.in_memory()).promise("c")
+            configuration = defended(**{**SECRET, **options})
+            promise = client_defence(configuration, "client-0", shard, Ledger.in_memory()).promise("c")
             facts.append(replace(promise, facts=structs.replace(promise.facts, data="")))
     assert facts[0] == facts[1] != facts[2] == facts[3]
 
 
 def test_under_a_research_seed_the_size_has_a_stream_of_its_own(shards):
     configuration = defended()
-    noisy = [defence_of(configuration, "client-0", shards[0], Ledger.in_memory(), n).triples for n in (0, 0, 1, 2)]
+    noisy = [client_defence(configuration, "client-0", shards[0], Ledger.in_memory(), n).triples for n in (0, 0, 1, 2)]
     assert noisy[0] == noisy[1]
     assert len(set(noisy)) == 3
     uploads = []
@@ -246,7 +247,7 @@ def test_a_preview_draws_nothing_and_writes_nothing(shards, tmp_path, monkeypatc
     monkeypatch.setattr(advance, "noisy_size", lambda *_: pytest.fail("a preview must not draw"))
     ledger = Ledger.in_memory()
     assume_exact_size(defended(**SECRET), "client-0", shards[0], ledger)
-    defence = defence_of(defended(**SECRET), "client-0", shards[0], ledger)
+    defence = client_defence(defended(**SECRET), "client-0", shards[0], ledger)
     assert defence.triples == len(shards[0].train)
     on_disk = Ledger.open(tmp_path / "ledger.jsonl")
     assume_exact_size(defended(**SECRET), "client-0", shards[0], on_disk)
@@ -255,6 +256,6 @@ def test_a_preview_draws_nothing_and_writes_nothing(shards, tmp_path, monkeypatc
 
 def test_an_old_run_keeps_the_size_of_its_promise(shards):
     ledger = Ledger.in_memory()
-    made = defence_of(defended(public_triples=123), "client-0", shards[0], ledger)
-    plan = ClientPlan(defended(), 5, 0, ("entities",), defence=defence_of(defended(), "client-0", shards[0], ledger))
+    made = client_defence(defended(public_triples=123), "client-0", shards[0], ledger)
+    plan = ClientPlan(defended(), 5, 0, ("entities",), ledger=ledger)
     assert Client("client-0", shards[0], plan).triples == made.triples == 123

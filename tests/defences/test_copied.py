@@ -11,8 +11,9 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.configuration import parse
-from fedkge.defences.defence import STEPS, check_defence
+from fedkge.defences import check_defence
 from fedkge.defences.noisy_copy import NoisyCopy
+from fedkge.defences.noisy_copy.defence import STEPS
 from fedkge.defences.noisy_copy.noisy_copy import cells_of, held_out
 from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.store.durable_files import load_tensors
@@ -44,7 +45,7 @@ def test_the_copy_is_paid_in_the_first_round_before_it_is_drawn(shards, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.copied.NoisyCopy.draw", draw)
+        patched.setattr("fedkge.defences.noisy_copy.rounds.NoisyCopy.draw", draw)
         with pytest.raises(KeyboardInterrupt):
             client.handle(Fit(1, rows_of(client)))
     assert (paid, client.released) == ([ONCE], None)
@@ -56,7 +57,7 @@ def test_the_copy_is_paid_in_the_first_round_before_it_is_drawn(shards, monkeypa
 def test_a_copy_whose_round_failed_is_paid_again_or_not_drawn_again(shards, monkeypatch):
     client = client_of(shards[0], copied(), Ledger.in_memory())
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.copied.NoisyCopy.draw", lambda *_: 1 / 0)
+        patched.setattr("fedkge.defences.noisy_copy.rounds.NoisyCopy.draw", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             client.handle(Fit(1, rows_of(client)))
     assert isinstance(client.handle(Fit(1, rows_of(client))), Goodbye)
@@ -67,7 +68,7 @@ def test_a_copy_outlives_a_round_that_failed_after_it_was_drawn(shards, monkeypa
     """Training on it again is post-processing: nothing more is paid, and nothing is drawn anew."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger)
-    for broken in ("fedkge.defences.copied.train_plainly", "fedkge.federation.client.Client._commit"):
+    for broken in ("fedkge.defences.noisy_copy.rounds.train_plainly", "fedkge.federation.client.Client._commit"):
         with monkeypatch.context() as patched:
             patched.setattr(broken, lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
@@ -83,7 +84,7 @@ def test_a_copy_is_on_disk_before_anything_is_trained_on_it(shards, tmp_path, mo
     """A site that is switched off in its first round, and asked for the second one when it is back, has its copy."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger, tmp_path)
-    killed(client, monkeypatch, "fedkge.defences.copied.train_plainly")
+    killed(client, monkeypatch, "fedkge.defences.noisy_copy.rounds.train_plainly")
     again = client_of(shards[0], copied(), ledger, tmp_path)
     assert again.round == 0
     assert again.released is not None
@@ -98,7 +99,7 @@ def test_a_site_that_was_killed_while_it_drew_has_not_lost_its_budget(shards, tm
     ledger = Ledger.in_memory()
     client = client_of(shards[0], copied(), ledger, tmp_path)
     for number in (1, 2):
-        killed(client, monkeypatch, "fedkge.defences.copied.NoisyCopy.draw", number)
+        killed(client, monkeypatch, "fedkge.defences.noisy_copy.rounds.NoisyCopy.draw", number)
         client = client_of(shards[0], copied(), ledger, tmp_path)
         assert client.released is None
     assert isinstance(client.handle(Fit(3, rows_of(client))), Upload)
@@ -113,7 +114,7 @@ def test_a_copy_that_was_trained_on_is_not_drawn_again_for_nothing(shards, tmp_p
     ledger, folder = Ledger.in_memory(), tmp_path / "lost"
     folder.mkdir()
     client = client_of(shards[0], copied(), ledger, folder)
-    killed(client, monkeypatch, "fedkge.defences.copied.train_plainly")
+    killed(client, monkeypatch, "fedkge.defences.noisy_copy.rounds.train_plainly")
     again = client_of(shards[0], copied(), ledger, folder)
     assert isinstance(again.handle(Fit(2, rows_of(again))), Upload)
     new = client_of(shards[0], copied(), ledger, tmp_path)
@@ -128,7 +129,7 @@ def test_after_the_copy_the_triples_are_looked_at_no_more(shards):
     fresh = [client_of(shard, copied()) for shard in (shards[0], mirrored)]
     uploads = []
     for client in fresh:
-        client._defended.released = clients[0].released
+        client._rounds.released = clients[0].released
         first = client.handle(Fit(1, rows_of(client)))
         uploads.append(client.handle(Fit(2, first.rows)).rows["entities"])
     assert np.array_equal(*uploads)
@@ -143,7 +144,9 @@ def with_triples(shard, per_entity):
 def test_what_is_drawn_is_what_was_paid_for(shards, monkeypatch, per_entity):
     shard, drawn, ledger = with_triples(shards[0], per_entity), [], Ledger.in_memory()
     draw = NoisyCopy.draw
-    monkeypatch.setattr("fedkge.defences.copied.NoisyCopy.draw", lambda *given: drawn.append(given[3]) or draw(*given))
+    monkeypatch.setattr(
+        "fedkge.defences.noisy_copy.rounds.NoisyCopy.draw", lambda *given: drawn.append(given[3]) or draw(*given)
+    )
     client = client_of(shard, copied(), ledger)
     client.handle(Fit(1, rows_of(client)))
     paid = {type(charge.event).__name__: charge.event for charge in ledger.by_round("client-0")[0].charges}
@@ -164,7 +167,7 @@ def test_shares_follow_the_public_number_of_triples_not_the_true_one(shards):
 
 @pytest.mark.parametrize("options", [{}, {"local_steps": 5}], ids=["epochs", "steps"])
 def test_a_round_ends_where_every_believed_answer_is_held_out(shards, monkeypatch, options, caplog):
-    monkeypatch.setattr("fedkge.defences.copied.held_out", lambda cells: np.ones(len(cells), bool))
+    monkeypatch.setattr("fedkge.defences.noisy_copy.rounds.held_out", lambda cells: np.ones(len(cells), bool))
     client = client_of(shards[0], copied(**options), Ledger.in_memory())
     with caplog.at_level("WARNING"):
         assert all(isinstance(client.handle(Fit(number, rows_of(client))), Upload) for number in (1, 2))
@@ -188,8 +191,10 @@ def test_held_out_answers_are_not_trained_on_and_choose_the_weight_of_counts(sha
         judged.append(believed)
         return 0.75
 
-    monkeypatch.setattr("fedkge.defences.copied.train_plainly", lambda _, triples, *__: taught.append(triples))
-    monkeypatch.setattr("fedkge.defences.copied.weigh", weigh)
+    monkeypatch.setattr(
+        "fedkge.defences.noisy_copy.rounds.train_plainly", lambda _, triples, *__: taught.append(triples)
+    )
+    monkeypatch.setattr("fedkge.defences.noisy_copy.rounds.weigh", weigh)
     client.handle(Fit(1, rows_of(client)))
     kept = held_out(cells_of(judged[0], client.released.entities))
     assert kept.any()
@@ -213,7 +218,7 @@ def test_an_interrupted_run_goes_on_with_the_copy_that_it_drew(shards, tmp_path,
     whole = start(copied(rounds=4), shards.graphs, tmp_path / "whole")
     break_off(copied(rounds=4), shards, tmp_path / "halved", rounds=2)
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.copied.NoisyCopy.draw", lambda *_: 1 / 0)
+        patched.setattr("fedkge.defences.noisy_copy.rounds.NoisyCopy.draw", lambda *_: 1 / 0)
         resume(tmp_path / "halved", data=shards)
     halved, undisturbed = tmp_path / "halved", tmp_path / "whole"
     assert (halved / "model.safetensors").read_bytes() == (undisturbed / "model.safetensors").read_bytes()

@@ -11,7 +11,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
 from fedkge.configuration import parse
-from fedkge.defences.defence import check_defence
+from fedkge.defences import check_defence
 from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.mechanisms.events import Geometric
 from fedkge.store.durable_files import load_tensors
@@ -40,7 +40,7 @@ def test_counts_are_paid_in_the_first_round_before_they_are_drawn(shards, monkey
         raise KeyboardInterrupt  # somebody stopped the site: nobody hears of it
 
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.defended.ReleasedCounts.draw", draw)
+        patched.setattr("fedkge.defences.noisy_steps.rounds.ReleasedCounts.draw", draw)
         with pytest.raises(KeyboardInterrupt):
             client.handle(Fit(1, rows_of(client)))
     assert (paid, client.released) == ([2], None)
@@ -59,7 +59,7 @@ def test_counts_whose_round_failed_are_paid_again_or_not_drawn_again(shards, mon
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.defended.ReleasedCounts.draw", draw)
+        patched.setattr("fedkge.defences.noisy_steps.rounds.ReleasedCounts.draw", draw)
         with pytest.raises(MemoryError):
             client.handle(Fit(1, rows_of(client)))
     assert isinstance(client.handle(Fit(1, rows_of(client))), Goodbye)
@@ -78,7 +78,7 @@ def test_a_failed_round_leaves_the_counts_of_an_earlier_one(shards, monkeypatch)
     client.handle(Fit(1, rows_of(client)))
     before = client.released
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.private_training.PrivateTrainer.train", lambda *_: 1 / 0)
+        patched.setattr("fedkge.defences.noisy_steps.private_training.PrivateTrainer.train", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             client.handle(Fit(2, rows_of(client)))
     assert client.released is before
@@ -116,7 +116,7 @@ def test_an_interrupted_run_goes_on_with_the_counts_that_it_drew(shards, tmp_pat
     whole = start(counted(rounds=4), shards.graphs, tmp_path / "whole")
     break_off(counted(rounds=4), shards, tmp_path / "halved", rounds=2)
     with monkeypatch.context() as patched:
-        patched.setattr("fedkge.defences.defended.ReleasedCounts.draw", lambda *_: 1 / 0)
+        patched.setattr("fedkge.defences.noisy_steps.rounds.ReleasedCounts.draw", lambda *_: 1 / 0)
         resume(tmp_path / "halved", data=shards)
     halved, undisturbed = tmp_path / "halved", tmp_path / "whole"
     assert (halved / "model.safetensors").read_bytes() == (undisturbed / "model.safetensors").read_bytes()

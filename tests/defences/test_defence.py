@@ -16,7 +16,8 @@ from fedkge.api.training import resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.cli.budget import budget_record, budget_table
 from fedkge.configuration import parse
-from fedkge.defences.defence import check_defence, defence_of
+from fedkge.defences import check_defence
+from fedkge.defences.planning import client_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.observer import Observer
@@ -35,7 +36,7 @@ def defended(**options):
 
 def client_of(shard, configuration, ledger=None, folder=None):
     ledger = ledger or Ledger.in_memory()
-    defence = defence_of(configuration, "client-0", shard, ledger)
+    defence = client_defence(configuration, "client-0", shard, ledger)
     plan = ClientPlan(configuration, 5, 0, ("entities",), defence=defence, ledger=ledger)
     return Client("client-0", shard, plan, folder)
 
@@ -169,7 +170,7 @@ def test_clients_stop_at_their_own_budget_and_the_rest_go_on(shards):
     rounds = {name: len(run.ledger.by_round(name)) for name in run.clients}
     assert 0 < rounds["client-2"] < rounds["client-0"] < 60
     for name, spent in run.epsilon().items():
-        defence = defence_of(configuration, name, shards[0], run.ledger)
+        defence = client_defence(configuration, name, shards[0], run.ledger)
         more = (*run.ledger.charges(name), *run.ledger.by_round(name)[-1].charges)
         assert spent <= 8.0 < defence.accountant.epsilon(more, 1e-5)
 
@@ -374,9 +375,9 @@ def test_the_noise_follows_from_the_rounds_that_were_served_not_from_their_numbe
 def test_a_promise_names_the_data_by_a_digest_of_the_client_s_own(shards):
     ledger = Ledger.in_memory(kept=True)
     for name, shard in (("client-0", shards[0]), ("client-1", shards[1])):
-        defence_of(defended(), name, shard, ledger)
+        client_defence(defended(), name, shard, ledger)
     again = Ledger.in_memory(kept=True)
-    defence_of(defended(rounds=1), "client-0", shards[0], again)
+    client_defence(defended(rounds=1), "client-0", shards[0], again)
     digests = [ledger.promises[name].facts.data for name in ledger.clients]
     assert len(set(digests)) == 2
     assert again.promises["client-0"].facts.data == digests[0]

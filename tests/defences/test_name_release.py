@@ -12,10 +12,10 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
-from fedkge.defences import name_release
+from fedkge.defences import check_defence, name_release
 from fedkge.defences.advance import NAMES, SIZE
-from fedkge.defences.defence import check_defence, defence_of
 from fedkge.defences.name_release import NameFiles, with_released_names
+from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.graph.restricted import mentions, restricted, sole_mentions
 from fedkge.graph.split import Shards, summarise
@@ -65,7 +65,7 @@ def test_size_and_names_are_paid_before_the_promise_and_within_the_budget():
     kept = with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles())
     assert [type(charge.event) for charge in ledger.charges("client-0")] == [Size, Names]
     assert list(ledger.once("client-0")) == [SIZE, NAMES]
-    defence = defence_of(options, "client-0", kept, ledger)
+    defence = client_defence(options, "client-0", kept, ledger)
     planned = defence.planned(options.training.rounds)
     assert {type(charge.event) for charge in planned} >= {Size, Names}
     assert 15.5 < defence.accountant.epsilon(planned, defence.delta) <= 16.0
@@ -187,10 +187,11 @@ def test_what_does_not_go_with_a_threshold_is_refused(options, message):
 def test_the_report_says_where_names_come_from():
     for names, words in (("from-triples", "no list was given, so entity names follow"), ("listed", "come from a list")):
         ledger, options = Ledger.in_memory(), configuration(names=names)
-        defence_of(options, "client-0", GRAPHS[0], ledger)
+        client_defence(options, "client-0", GRAPHS[0], ledger)
         assert words in gather_claim(Path(), ledger, options).not_covered[0]
     ledger, options = Ledger.in_memory(), configuration()
-    defence_of(options, "client-0", with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles()), ledger)
+    shard = with_released_names(options, "client-0", GRAPHS[0], ledger, NameFiles())
+    client_defence(options, "client-0", shard, ledger)
     assert "Entity names are covered" in gather_claim(Path(), ledger, options).not_covered[0]
 
 

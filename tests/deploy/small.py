@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.defences.defence import defence_of
+from fedkge.defences.planning import client_defence
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
@@ -108,7 +108,7 @@ def embedded(layout: Layout) -> NDArray[np.float32]:
     for name, graph in aligned(layout).items():
         site, ledger = read_site(layout.sites[name]), Ledger.in_memory()
         options = accept(proposal(configuration), site)
-        defence = defence_of(options, name, graph, ledger, site.number)
+        defence = client_defence(options, name, graph, ledger, site.number)
         plan = ClientPlan(options, options.experiment.seed or 0, site.number, ("entities",), 1, defence, ledger)
         clients[name] = Client(name, graph, plan)
     owners = layout.settings.minimum_owners

@@ -18,9 +18,9 @@ from fedkge.configuration import parse
 from fedkge.deploy.gathering import PlantedCanaries, gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site
-from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.recorded_audit import run_audit
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.runs.run import Run
 from tests.deploy.small import DEFENDED, RECOMMENDED, InOneProcess, deployed, shards, small_layout
 

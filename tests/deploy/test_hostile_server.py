@@ -27,7 +27,7 @@ from fedkge.federation.messages import (
     Greeting,
     Hello,
     Invite,
-    Scores,
+    RankingMetrics,
     Share,
     Sharing,
     Upload,
@@ -249,7 +249,7 @@ def test_an_undefended_site_tells_no_loss_and_no_rank_unless_it_may(tmp_path: Pa
             server.settle()
             assert (server.fit(1).loss is not None) == allowed
             reply = server.ask(Evaluate({"entities": np.zeros((20, WIDTH), np.float32)}, "train"))
-            assert isinstance(reply, Scores) == allowed
+            assert isinstance(reply, RankingMetrics) == allowed
 
 
 def test_no_reply_holds_a_name_a_path_or_the_key(tmp_path: Path) -> None:

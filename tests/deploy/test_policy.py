@@ -11,7 +11,8 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.cli.options import choices_of, default_of, limits_of
 from fedkge.configuration import OPTIONS, Configuration, kebab
-from fedkge.defences.defence import defence_of
+from fedkge.defences.noisy_steps.client import ClientSteps
+from fedkge.defences.planning import client_defence
 from fedkge.deploy.policy import NOBODY, SERVER_ALONE, SERVER_MAY_SET, accept, check_noise, proposal, rulings
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, Names, SiteSettings
 from fedkge.graph import Graph
@@ -181,11 +182,11 @@ def test_a_bilinear_model_is_regularised_by_the_sites_own_defence() -> None:
 def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:
     graph = Graph.from_names("north", train=[(f"e{i % 30}", "r", f"e{i % 29}") for i in range(200)])
     many, one = (
-        defence_of(accept({"rounds": rounds, "batch-size": 64}, STEPPING), "north", graph, Ledger.in_memory())
+        client_defence(accept({"rounds": rounds, "batch-size": 64}, STEPPING), "north", graph, Ledger.in_memory())
         for rounds in (20, 1)
     )
-    assert many is not None
-    assert one is not None
+    assert isinstance(many, ClientSteps)
+    assert isinstance(one, ClientSteps)
     assert one.noise < many.noise
     strict = STEPPING.model_copy(update={"limits": Limits(least_noise=(one.noise + many.noise) / 2)})
     check_noise(many, strict)
@@ -193,7 +194,7 @@ def test_fewer_rounds_cannot_lower_the_noise_below_the_sites_own() -> None:
         PolicyError, match=f"^north: 1 rounds .* multiplier of {one.noise:.3g}, this site wants at least"
     ):
         check_noise(one, strict)
-    check_noise(None, strict)
+    check_noise(client_defence(Configuration(), "north", graph, Ledger.in_memory()), strict)
 
 
 def sections() -> dict[str, list[str]]:

@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, DataError, PolicyError
 from fedkge.cli.app import app
-from fedkge.defences.defence import defence_of
 from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.noisy_copy.holding import holding_of
+from fedkge.defences.planning import client_defence
 from fedkge.deploy.keys import create_key
 from fedkge.deploy.policy import accept
 from fedkge.deploy.preview import preview
@@ -88,12 +87,12 @@ def test_of_a_copy_that_is_drawn_it_says_what_that_one_holds(folder: Path) -> No
     directory = RunDirectory(settings.run)
     directory.checkpoints.mkdir(parents=True)
     ledger, options = Ledger.open(directory.ledger), accept(settings.limits.usual, settings)
-    defence = defence_of(options, "north", graph, ledger)
+    defence = client_defence(options, "north", graph, ledger)
     plan = ClientPlan(options, 7, 1, ("entities",), 1, defence=defence, ledger=ledger)
     client = Client("north", graph, plan, directory.checkpoints)
     client.handle(Fit(1, {"entities": client.embedding.tables.entities.copy()}))
     assert isinstance(client.released, NoisyCopy)
-    said = holding_of(client.released, 130).words
+    said = client.released.holding(130).words
     assert json.loads(checked(path, "--json")[1])["holds"] == said
     lines = (folder / "graph.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "graph.tsv").write_text("".join(lines[1:]), encoding="utf-8")

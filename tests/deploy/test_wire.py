@@ -171,7 +171,7 @@ def upload(**fields: Any) -> dict[str, Any]:
 
 
 def scores(**fields: Any) -> dict[str, Any]:
-    return {"kind": "Scores", "triples": 1, "metrics": {"mrr": 0.5}, "controls": {}} | fields
+    return {"kind": "RankingMetrics", "triples": 1, "metrics": {"mrr": 0.5}, "controls": {}} | fields
 
 
 def invite(**terms: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fedkge as fk
-from fedkge.experiments.claim import Claim
+from fedkge.experiments.claim import LedgerClaim
 from tests.end_to_end.test_command_line import Outcome, fedkge, write_graph
 
 SMALL = ("--clients", 2, "--overlap", 0.8, "--rounds", 8, "--dimension", 32, "--margin", 4, "--threads", 1)
@@ -81,7 +81,7 @@ def test_limits(run: Path, told: Outcome) -> None:
 
 def test_a_contradicted_claim_has_its_own_code(run: Path, told: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fedkge.experiments.recorded_audit.claim_of", lambda *_: Claim(0.2, 1e-5, "triple", "add or remove one")
+        "fedkge.experiments.recorded_audit.claim_of", lambda *_: LedgerClaim(0.2, 1e-5, "triple", "add or remove one")
     )
     outcome = fedkge("audit", run, "--fail-above", 0.1)
     assert outcome.code == 10
@@ -92,7 +92,7 @@ def test_a_contradicted_claim_has_its_own_code(run: Path, told: Outcome, monkeyp
 
 def test_a_claim_out_of_reach_is_called_that(run: Path, told: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fedkge.experiments.recorded_audit.claim_of", lambda *_: Claim(16.0, 1e-5, "triple", "add or remove one")
+        "fedkge.experiments.recorded_audit.claim_of", lambda *_: LedgerClaim(16.0, 1e-5, "triple", "add or remove one")
     )
     outcome = fedkge("audit", run)
     assert outcome.code == 0

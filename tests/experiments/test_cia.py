@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as arrays
 from fedkge.api.training import start
 from fedkge.attacks.cia import BILINEAR_SCALE, Reversal, disjoint_groups
 from fedkge.base.errors import DataError
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.cia import CIA
 from fedkge.experiments.fork import ForkedClient
-from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.graph import Triples
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph

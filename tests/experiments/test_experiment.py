@@ -19,7 +19,6 @@ from fedkge.attacks.lira import online
 from fedkge.audit.metrics import attack_metrics
 from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
 from fedkge.experiments.attacking.active import CIA_ATTACKS
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.cia import CIA
 from fedkge.experiments.experiment import (
     RESULTS,
@@ -36,8 +35,9 @@ from fedkge.experiments.experiment import (
 )
 from fedkge.experiments.recorded_views import recorded_view
 from fedkge.experiments.shadows import ShadowPlan, shadow_scores
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets, auxiliary_triples, pool_of
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.runs.run import Run
 from tests.experiments.test_recorded_views import record
 

@@ -11,7 +11,7 @@ import pytest
 from fedkge.audit.metrics import tpr_at_fpr
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.exposed import EXPOSED, found_members
-from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets.files import read_targets
 from tests.experiments.test_recorded_views import record
 
 

@@ -13,10 +13,10 @@ from fedkge.api import training as runs
 from fedkge.attacks.cia import disjoint_groups
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.experiments.attacking.active import InlineExperiment
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.experiments.inline import PERIOD, STATE, inline_gain, periods, schedule
-from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.federation.observer import Observer
 from fedkge.models import Embedding, Tables
 from fedkge.runs.round import Parties
@@ -124,7 +124,7 @@ def test_the_price_is_measured_on_the_same_triples_without_the_attack(run: Run, 
         "honest": honest.metrics[-1]["both.realistic.mrr"],
     }
     assert price["attacked"] != price["honest"]
-    with pytest.raises(RunError, match="no in-line attack took place"):
+    with pytest.raises(RunError, match="this run has no in-line attack"):
         inline_gain(tmp_path / "honest")
     with pytest.raises(RunError, match="test triples"):
         runs.price_of_attack(replace(run, metrics=()))

@@ -13,10 +13,10 @@ import pytest
 import fedkge as fk
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.recorded_audit import RESULTS, RunAudit, fitting, reach, run_audit
-from fedkge.experiments.target_files import read_targets, write_targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.runs.run import LEDGER, Run
@@ -114,7 +114,9 @@ def test_rare_canaries_are_audited_too(tmp_path: Path) -> None:
 
 
 def test_claims_are_held_against_the_bound(found: RunAudit) -> None:
-    low, high = (replace(found, claim=Claim(epsilon, 1e-5, "triple", "add or remove one")) for epsilon in (0.5, 50.0))
+    low, high = (
+        replace(found, claim=LedgerClaim(epsilon, 1e-5, "triple", "add or remove one")) for epsilon in (0.5, 50.0)
+    )
     assert (low.verdict, low.contradicted) == ("claim contradicted", True)
     assert (high.verdict, high.contradicted) == ("leakage found", False)
     assert low.record()["claim"]["epsilon"] == 0.5

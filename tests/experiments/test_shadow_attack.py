@@ -16,8 +16,7 @@ from fedkge.api.training import start
 from fedkge.audit.metrics import auc
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import parse
-from fedkge.defences.counts import ReleasedCounts
-from fedkge.defences.counts.released import CountPlan
+from fedkge.defences.counts.released import CountPlan, ReleasedCounts
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.exposed import EXPOSED
 from fedkge.experiments.recorded_audit import run_audit

@@ -12,11 +12,11 @@ import pytest
 from fedkge.api.training import start
 from fedkge.attacks import make_attack
 from fedkge.attacks.lira import Shadows
-from fedkge.experiments.canaries import CANARIES, insert_canaries
 from fedkge.experiments.recorded_views import recorded_view
 from fedkge.experiments.shadows import FOLDER, STREAM, ShadowPlan, shadow_coins, shadow_scores, without_canaries
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries
+from fedkge.experiments.targets.files import read_targets
 from fedkge.graph import Graph, Triples
 from fedkge.runs.run import Run
 from tests.experiments.test_recorded_views import SHARDS, record

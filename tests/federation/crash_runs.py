@@ -17,13 +17,11 @@ import signal
 import sys
 import time
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import resume, start
 from fedkge.base.errors import PrivacyError
-from fedkge.defences.defence import defence_of
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Evaluate, Fit
 from fedkge.graph.split import split
@@ -54,11 +52,10 @@ def work(folder: Path, options: dict[str, object]) -> None:
 def warm_up(options: dict[str, object]) -> None:
     """Load every kernel that the children will need."""
     plan = ClientPlan(short(**options), 1, 0, ("entities",))
-    plan = replace(plan, defence=defence_of(plan.configuration, "warm", SHARDS[0], plan.ledger))
     client = Client("warm", SHARDS[0], plan)
     rows = {"entities": client.embedding.tables.entities.copy()}
     client.handle(Fit(1, rows))
-    open_client = Client("open", SHARDS[0], replace(plan, defence=None))
+    open_client = Client("open", SHARDS[0], ClientPlan(short(), 1, 0, ("entities",)))
     open_client.handle(Evaluate(rows, "valid"))
     open_client.handle(Evaluate(rows, "test"))
 

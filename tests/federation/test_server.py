@@ -8,7 +8,7 @@ import pytest
 from fedkge.base.errors import NumericalError, RunError
 from fedkge.federation.aggregation import average
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import Failure, Fit, Greeting, Hello, Scores
+from fedkge.federation.messages import Failure, Fit, Greeting, Hello, RankingMetrics
 from fedkge.federation.server import Server, ServerPlan, weighted_mean
 from fedkge.runs.run import shape_of
 from tests.short_runs import Mischief, make_clients, short, with_rows
@@ -52,7 +52,7 @@ SPOILED = {
     "loss": (lambda u: replace(u, loss=float("nan")), "expected a finite loss of at most 1,000,000, got nan"),
     "loss beyond float": (lambda u: replace(u, loss=10**30), "expected a finite loss of at most 1,000,000, got 1000"),
     "loss beyond reason": (lambda u: replace(u, loss=1e308), "expected a finite loss of at most 1,000,000, got 1e+308"),
-    "other message": (lambda _: Scores(1), "expected an upload, got Scores"),
+    "other message": (lambda _: RankingMetrics(1), "expected an upload, got RankingMetrics"),
     "failure": (lambda _: Failure("client-1", "the power is out"), "the power is out"),
     "silence": (lambda _: None, "no answer"),
 }
@@ -193,7 +193,7 @@ GOOD = Greeting({"entities": ("a", "b")}, {"entities": 8}, 3)
     ("reply", "reason"),
     [
         (RunError("my disk is gone"), "client-1 did not join the federation: my disk is gone"),
-        (Scores(3), "client-1 did not join the federation: got Scores, not a greeting"),
+        (RankingMetrics(3), "client-1 did not join the federation: got RankingMetrics, not a greeting"),
         (replace(GOOD, widths={"entities": 16}), "expected tables of widths {'entities': 8}, got {'entities': 16}"),
         (Greeting({"relations": ("r",)}, {"relations": 8}, 3), "got {'relations': 8}; all clients need"),
         (replace(GOOD, names={"entities": ("a", "a")}), "names some of its entities twice"),
@@ -297,6 +297,6 @@ def test_metrics_are_weighted_by_ranked_triples(shards):
 
 def test_a_client_with_other_metrics_is_named(shards, monkeypatch):
     server, _, clients = federation(shards)
-    monkeypatch.setattr(clients["client-0"], "_evaluate", lambda _: Scores(10**12, {"mine": 1.0}))
+    monkeypatch.setattr(clients["client-0"], "_evaluate", lambda _: RankingMetrics(10**12, {"mine": 1.0}))
     with pytest.raises(RunError, match="client-0 could not evaluate: expected"):
         server.evaluate("valid")

@@ -8,13 +8,13 @@ from fedkge.federation.aggregation import AGGREGATIONS, make_aggregation
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.observer import Observer
 from fedkge.federation.server import Server, ServerPlan
-from fedkge.federation.strategies import STRATEGIES
 from fedkge.federation.training import WATCHED, Federation
 from fedkge.models import Embedding, Tables, initial_tables, make_scorer
 from fedkge.models.embedding import initial_rows
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.run import RunDirectory, provenance_of, shape_of
+from fedkge.runs.strategies import STRATEGIES
 from fedkge.store.randomness import client_generator, server_generator
 from tests.short_runs import make_clients, short
 

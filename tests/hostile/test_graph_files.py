@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fedkge.base.errors import DataError
 from fedkge.deploy.keys import create_key, read_key
 from fedkge.deploy.site_graph import read_list
-from fedkge.experiments.target_files import read_targets
+from fedkge.experiments.targets.files import read_targets
 from fedkge.graph import Vocabulary
 from fedkge.graph.datasets import load
 from fedkge.graph.shards_on_disk import load_shards

@@ -133,8 +133,8 @@ def test_fest_reads_one_noisy_histogram() -> None:
     first = sum(Fest.of_histogram(triples[:2], 2 + 1, 1, 0.7, source).rows.tolist() == [2] for _ in range(draws))
     assert not alarms(detectors.share(first, draws, 1 / 3))  # three rows of degree 1, one of them kept
     fest = Fest.of_histogram(triples, 4, 2, 0.7, source)
-    assert fest.histogram_event() == Gaussian(0.7)
-    assert Fest(np.array([1], np.int32)).histogram_event() is None
+    assert fest.events_once() == (Gaussian(0.7),)
+    assert Fest(np.array([1], np.int32)).events_once() == ()
 
 
 def ptr_by_brute_force(selection: Ptr | PtrPublished, touched: Touched, source: NoiseSource) -> Selected:

@@ -11,6 +11,7 @@ from markupsafe import escape
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import train
+from fedkge.defences import DEFENCES
 from fedkge.defences.noisy_copy import NoisyCopy
 from fedkge.defences.noisy_copy.noisy_copy import cells_of
 from fedkge.experiments.recorded_audit import run_audit
@@ -58,7 +59,7 @@ def test_the_report_says_what_a_guess_is_worth_and_what_the_copies_hold(tmp_path
     assert all(escape(line) in page for line in document.claim.guessing)
     assert [held.client for held in document.claim.copies] == ["client-0", "client-1"]
     for held, shard in zip(document.claim.copies, trained.shards, strict=True):
-        copy = saved_release(tmp_path / "run" / "checkpoints" / f"{held.client}.safetensors")
+        copy = saved_release(tmp_path / "run" / "checkpoints" / f"{held.client}.safetensors", DEFENCES["recommended"])
         assert isinstance(copy, NoisyCopy)
         believed = copy.believed()
         true = np.isin(cells_of(believed, copy.entities), cells_of(shard.train, copy.entities)).sum()

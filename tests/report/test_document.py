@@ -15,7 +15,8 @@ import tomlkit
 from fedkge.accounting.posterior import guess_worth
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import parse
-from fedkge.defences.defence import Defence
+from fedkge.defences import chosen_defence
+from fedkge.defences.defence import PublicNumbers
 from fedkge.evaluation import weighted_metrics
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
@@ -120,8 +121,9 @@ def test_clients_whose_copies_differ_are_told_apart() -> None:
 
 
 def test_the_mechanism_is_told_in_words() -> None:
-    promised = (Defence(parse(options), 1000, 100, 3.0).promise("a") for options in ({"epsilon": 8.0}, {"noise": 3.0}))
-    copied, stepped = (mechanism_sentence(promise.facts) for promise in promised)
+    chosen = [parse(options) for options in ({"epsilon": 8.0}, {"noise": 3.0})]
+    plans = [chosen_defence(options).plan(options, PublicNumbers(1000, 100), 3.0) for options in chosen]
+    copied, stepped = (mechanism_sentence(promise.facts) for plan in plans if (promise := plan.promise("a")))
     assert copied.startswith("recommended: noisy counts, then randomised responses about likely triples, once")
     assert stepped.startswith("noisy-steps: Poisson samples, gradients of single triples clipped to 0.5")
 

@@ -10,7 +10,8 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
 from fedkge.configuration import parse
-from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.budgeted import Budgeted
+from fedkge.defences.planning import client_defence
 from fedkge.federation.observer import Observer
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory
@@ -133,7 +134,7 @@ def test_validating_more_often_later_does_not_change_the_order_of_a_filter(shard
     }
     seldom, often = (parse({**options, "evaluate-every": every}) for every in (5, 1))
     ledger = Ledger.in_memory()
-    promised = defence_of(seldom, "client-0", shards[0], ledger)
-    again = defence_of(often, "client-0", shards[0], ledger)
-    assert isinstance(again, Defence)
+    promised = client_defence(seldom, "client-0", shards[0], ledger)
+    again = client_defence(often, "client-0", shards[0], ledger)
+    assert isinstance(again, Budgeted)
     assert again.planned(60) == promised.planned(60)

@@ -35,7 +35,7 @@ def paid(ledger):
 @pytest.mark.parametrize(
     ("moment", "kept", "charged"),
     [
-        ("fedkge.defences.defended.DefendedRounds.train", 0, [True, False, True]),
+        ("fedkge.defences.noisy_steps.rounds.NoisyRounds.train", 0, [True, False, True]),
         (BEFORE, 0, [True, False, True]),
         (BETWEEN, 0, [True, False, True]),
         (AFTER, 1, [True, True, True]),
@@ -200,7 +200,7 @@ def test_what_another_process_has_released_is_not_taken_for_paid(shards, tmp_pat
     killed(client_of(shards[0], STEPS, Ledger.open(path)), monkeypatch, BETWEEN)
     clients = [client_of(shards[0], STEPS, Ledger.open(path)) for _ in range(2)]
     assert isinstance(clients[0].handle(Fit(1, rows_of(clients[0]))), Upload)
-    monkeypatch.setattr("fedkge.defences.defended.DefendedRounds.train", lambda *_: pytest.fail("it has drawn"))
+    monkeypatch.setattr("fedkge.defences.noisy_steps.rounds.NoisyRounds.train", lambda *_: pytest.fail("it has drawn"))
     with pytest.raises(PrivacyError, match="another process writes it too"):
         clients[1].handle(Fit(1, rows_of(clients[1])))
 

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 import fedkge as fk
 from fedkge.audit import AuditResult, audit
-from fedkge.defences.defence import Defence
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.defences.budgeted import Budgeted
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.white_box import canaries_of, white_box_scores
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
@@ -106,13 +106,15 @@ class RawRelations(NoiseSource):
 def raw_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations take raw gradients, as the paper prints it."""
 
-    def source(defence: Defence, client: int, round_number: int) -> NoiseSource:
+    def source(defence: Budgeted, client: int, round_number: int) -> NoiseSource:
         return RawRelations.research(defence.options.privacy.noise_seed or 0, client, round_number)
 
-    monkeypatch.setattr(Defence, "source", source)
+    monkeypatch.setattr(Budgeted, "source", source)
 
 
-def audited(folder: Path, plant: Plant, seed: int, guesses: int = GUESSES, **options: Any) -> tuple[AuditResult, Claim]:
+def audited(
+    folder: Path, plant: Plant, seed: int, guesses: int = GUESSES, **options: Any
+) -> tuple[AuditResult, LedgerClaim]:
     """One federation with the bug in it, and what an auditor who knows nothing of the bug finds."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         plant(monkeypatch)

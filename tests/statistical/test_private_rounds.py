@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.configuration import parse
-from fedkge.defences.defence import defence_of
+from fedkge.defences.planning import client_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Upload
 from fedkge.graph import Graph, Vocabulary, no_triples
@@ -40,10 +40,10 @@ def moved(path: str, steps: int, seed: int = 11) -> Moved:
     wide = {"dimension": WIDTH, "negatives": 1, "negative_group": 1, "clip": CLIP}
     safe = {"defence": "dpsgd", "private_negatives": "inside", "public_triples": TRIPLES, "noise_seed": seed}
     configuration, ledger = parse({**options, **wide, **safe, "evaluate_every": 0}), Ledger.in_memory()
-    defence = defence_of(configuration, "client-0", shard, ledger)
+    defence = client_defence(configuration, "client-0", shard, ledger)
     plan = ClientPlan(configuration, 5, 0, ("entities", "relations"), defence=defence, ledger=ledger)
     client = Client("client-0", shard, plan)
-    private = client._defended._private
+    private = client._rounds._private
     assert private._owed is not None, "SGD draws its noise lazily"
     if path == "bulk":
         private._owed = None

@@ -18,6 +18,7 @@ from fedkge.accounting.figures import PaidMetric, kept_metrics
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import Data, open_run
 from fedkge.base.errors import ConfigurationError, PrivacyError
+from fedkge.defences import chosen_defence
 from fedkge.evaluation.ranking import rank
 from fedkge.graph import Graph, no_triples
 from fedkge.mechanisms.events import Charge
@@ -61,7 +62,7 @@ def release_metrics(path: Path, epsilon: float, data: Data | None = None) -> tup
 
 
 def _ledger_of(run: Run, directory: RunDirectory) -> Ledger:
-    if run.configuration.privacy.defence == "none":
+    if not chosen_defence(run.configuration).keeps_ledger:
         raise PrivacyError(
             f"{directory.path}: this run has no defence, so no budget can pay for a figure; exact figures are in the "
             "owner's copy"

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 from fedkge.accounting.ledger_lines import run_of
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
-from fedkge.experiments.canaries import insert_canaries, keep_canaries
-from fedkge.experiments.inline import check_inline, disguise_of
+from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
 from fedkge.federation.observer import Observer
 from fedkge.federation.training import Federation, drafted
@@ -93,7 +94,7 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path if directory else None)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
     return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
 
 
@@ -115,7 +116,7 @@ def resume(
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = disguise_of(configuration, canaries, graphs, directory.path)
+    disguise = stand_ins(configuration, canaries, graphs, directory.path)
     return Federation(graphs, configuration, directory, observer, vectors, disguise).run()
 
 
@@ -218,7 +219,7 @@ def shards_of(data: Data, configuration: Configuration) -> Shards:
 
 def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
     """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
-    return tuple(graphs) if configuration.privacy.defence == "none" else tuple(map(ordered, graphs))
+    return tuple(map(ordered, graphs)) if chosen_defence(configuration).keeps_ledger else tuple(graphs)
 
 
 def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:

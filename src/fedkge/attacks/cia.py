@@ -37,7 +37,7 @@ class Reversal:
     matched: Scores
 
     def gain(self) -> Scores:
-        """s2 - s1: how much more plausible the target became again. Higher means member."""
+        """s2 - s1: how much the score of the target rose again. Higher means member."""
         return self.after - self.before
 
     def published_ratio(self, margin: float) -> Scores:
@@ -49,7 +49,7 @@ class Reversal:
 
 
 def reverse_tails(embedding: Embedding, rows: Table, targets: Triples) -> None:
-    """Turn the tails of the targets round in `rows`, each once: the lie that the adversary uploads."""
+    """Reverse the tails of the targets in `rows`, each once: this is what the adversary uploads."""
     distance = embedding.scorer.comparison.is_distance
     rows[np.unique(targets[:, TAIL])] *= -1.0 if distance else BILINEAR_SCALE
 
@@ -65,11 +65,10 @@ def score_targets(embedding: Embedding, rows: Table, targets: Triples) -> Scores
 def disjoint_groups(targets: Triples, size: int) -> Iterator[NDArray[np.int64]]:
     """Indices of targets in groups of at most `size` in which no head is reversed, because it is nobody's tail.
 
-    Targets may share a head or a tail: the tail is reversed once for all of them. On graphs with hubs, where no entity
-    might occur twice before, that takes a tenth of the forks (FB15k-237, four designs: 19 in place of 193). The two
-    ends of a loop are one entity, which then occurs nowhere else in its group. Size 0 is one group of all. A handful
-    that is left over, less than a twentieth of `size`, joins the group before it: a fork of its own would cost as much
-    as any, and so few disturb little.
+    Targets may share a head or a tail: the tail is reversed once for all of them. On graphs with hubs this needs a
+    tenth of the forks (FB15k-237, four designs: 19 instead of 193). The two ends of a loop are one entity, which then
+    occurs nowhere else in its group. Size 0 gives one group with all targets. A last group smaller than a twentieth of
+    `size` joins the group before it: its own fork would cost as much as any other, and so few targets disturb little.
 
     >>> triples = np.array([[0, 0, 1], [1, 0, 2], [3, 0, 1]], np.int32)
     >>> [group.tolist() for group in disjoint_groups(triples, 2)]

@@ -1,4 +1,4 @@
-"""The shadow attack's classifier: what do in and out look like, as shadow federations teach it?
+"""The shadow attack's classifier: it learns from shadow federations what members and non-members look like.
 
 Numbers in, numbers out. Features of target i in a run are taken as x = a_i + (coin - 1/2) b + e: a level of its own, an
 effect b of membership that all targets share, and the randomness e of a training. Shadows come in pairs with opposite

@@ -1,7 +1,7 @@
 """SI, the server-initiated inference attack (paper, section 3.2), in the form that works: centres of relations.
 
 In TransE t - h, and in RotatE the phase of t / h, is nearly the same for all triples of a relation. A few auxiliary
-triples of a relation thus tell where its triples lie in the victim's upload, and a target is scored by its distance
+triples of a relation thus show where its triples lie in the victim's upload, and a target is scored by its distance
 to that centre. `si_published` holds the clustering that the paper describes.
 """
 
@@ -30,8 +30,8 @@ from fedkge.runs.view import View
 
 MODELS = ("TransE", "RotatE")
 BECAUSE = (
-    "only there do two entity rows tell the relation row between them (in a bilinear model any relation row that is "
-    "long in the right direction fits); upload-difference works on all models"
+    "only there do two entity rows determine the relation row between them (in a bilinear model any relation row that "
+    "is long in the right direction fits); upload-difference works on all models"
 )
 SERVER = Needs(adversary=("server",), auxiliary=True, models=MODELS, because=BECAUSE)
 COLLUSION = Needs(adversary=("collusion",), models=MODELS, because=BECAUSE)
@@ -41,7 +41,7 @@ BLOCK = 1 << 16
 
 
 def require_structure(attack: Attack, scorer: Scorer) -> None:
-    """Refuse models in which two entity rows do not tell the relation between them."""
+    """Refuse models in which two entity rows do not determine the relation between them."""
     if scorer.name not in attack.needs.models:
         raise ConfigurationError(misfit(attack, scorer.name))
 
@@ -72,7 +72,7 @@ class SICentres:
 class SILink:
     """Whether head and tail are linked at all: minus the distance to the nearest centre of any relation.
 
-    The relation of a target is not looked at; `infer` also tells which relation the nearest centre belongs to.
+    The relation of a target is not looked at; `infer` also gives the relation of the nearest centre.
     """
 
     name: str = "si-link"

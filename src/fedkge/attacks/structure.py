@@ -159,7 +159,7 @@ def estimate_relations(scorer: Scorer, entities: Table, auxiliary: Triples) -> T
     TransE   coordinate median of t - h.
     RotatE   circular median of the phase of t / h per complex coordinate.
     others   bilinear scores: the direction of their gradient by the relation, with the mean entity row as the false
-             tail, as one training step from r = 0 would go; only a direction can be told, so rows have length 1.
+             tail, as one training step from r = 0 would go; only the direction can be estimated, so rows have length 1.
 
     >>> rows = np.array([[0.0], [1.0], [5.0]], np.float32)
     >>> estimate_relations(TransE(), rows, np.array([[0, 1, 1], [1, 1, 2], [0, 1, 1]], np.int32)).tolist()

@@ -1,4 +1,4 @@
-"""Upload difference: does the victim's movement in a round point where training on this triple would push it?
+"""Upload difference: does the victim move its rows as training on this triple would move them?
 
 A matched filter. In round k the victim starts from E_k and uploads E^v_k. If it trained on (h, r, t), the rows of h
 and t went down the gradient of that triple's positive loss, whatever else pulled at them.

@@ -1,7 +1,7 @@
 """How well an attack tells members from non-members: numbers in, numbers out.
 
-Scores are real, higher means "in the victim's training set"; a guess is "member" when score >= threshold. Ties count
-half in the AUC and are never split by a threshold. All intervals are two-sided at `level` (95 % unless told otherwise).
+Values are real, higher means "in the victim's training set"; a guess is "member" when score >= threshold. Ties count
+half in the AUC and are never split by a threshold. All intervals are two-sided at `level` (95 % by default).
 
 Which false-positive rates n non-members support: if a threshold lets none of n pass, all that is known at confidence
 `level` is FPR <= 1 - (1 - level)^(1/n), the one-sided exact (Clopper-Pearson) bound, about 3/n at 95 %. So 500
@@ -13,20 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from fedkge.base.errors import ConfigurationError, DataError, NumericalError
+from fedkge.audit.f1 import F1, best_f1, calibrated_f1, floor_f1
+from fedkge.audit.roc import ROC_POINTS, Roc, roc_curve
+from fedkge.audit.scored import Counts, Values, check_share, split_scores
+from fedkge.base.errors import DataError
 
 LEVEL = 0.95
 RATES = (0.1, 0.01, 0.001)
-ROC_POINTS = 512
-
-Scores: TypeAlias = NDArray[np.float64]
-Counts: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +46,6 @@ class RateAtFpr:
     low: float | None = None
     high: float | None = None
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class F1:
-    """An F1, the threshold it was reached with, and on which triples that threshold was chosen."""
-
-    value: float
-    threshold: float
-    chosen_on: str
-
-
-@dataclass(frozen=True, slots=True)
-class Roc:
-    """Points of the ROC curve from (0, 0) to (1, 1), to be joined by straight lines."""
-
-    fpr: tuple[float, ...]
-    tpr: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +87,7 @@ def attack_metrics(
     >>> metrics.tpr[1].value, metrics.tpr[1].reason
     (None, 'FPR 1% needs 299 non-members, got 3: they support 63%')
     """
-    inside, outside = _checked(scores, members)
+    inside, outside = split_scores(scores, members)
     if (calibration_scores is None) != (calibration_members is None):
         raise DataError("expected calibration scores together with their membership bits, got only one of the two")
     calibrated = None
@@ -136,8 +118,8 @@ def auc(scores: ArrayLike, members: ArrayLike, level: float = LEVEL) -> Estimate
     >>> [round(end, 3) for end in (lambda e: (e.low, e.high))(auc(np.arange(1000), np.arange(1000) >= 500))]
     [0.993, 1.0]
     """
-    inside, outside = _checked(scores, members)
-    _check_share(level, "confidence level")
+    inside, outside = split_scores(scores, members)
+    check_share(level, "confidence level")
     # Twice the number of opponents that each score beats, ties half: whole numbers, so that equal means equal.
     wins, losses = _doubled_wins(inside, np.sort(outside)), _doubled_wins(outside, np.sort(inside))
     value = int(wins.sum()) / (2 * len(inside) * len(outside))
@@ -156,7 +138,7 @@ def clopper_pearson(successes: int, trials: int, level: float = LEVEL) -> tuple[
     >>> [round(end, 4) for end in clopper_pearson(5, 10)]
     [0.1871, 0.8129]
     """
-    _check_share(level, "confidence level")
+    check_share(level, "confidence level")
     if not 0 <= successes <= trials or trials < 1:
         raise DataError(f"expected 0 <= successes <= trials and at least 1 trial, got {successes} of {trials}")
     tail = (1.0 - level) / 2.0
@@ -180,8 +162,8 @@ def needed_non_members(fpr: float, level: float = LEVEL) -> int:
     >>> [needed_non_members(rate) for rate in (0.1, 0.01, 0.001)]
     [29, 299, 2995]
     """
-    _check_share(fpr, "false-positive rate")
-    _check_share(level, "confidence level")
+    check_share(fpr, "false-positive rate")
+    check_share(level, "confidence level")
     return math.ceil(math.log1p(-level) / math.log1p(-fpr))
 
 
@@ -194,7 +176,7 @@ def tpr_at_fpr(scores: ArrayLike, members: ArrayLike, fpr: float, level: float =
     >>> tpr_at_fpr(scores, np.arange(200) >= 100, 0.1).value
     0.6
     """
-    inside, outside = _checked(scores, members)
+    inside, outside = split_scores(scores, members)
     needed = needed_non_members(fpr, level)
     if len(outside) < needed:
         supported = f"{len(outside):,}: they support {100 * smallest_fpr(len(outside), level):.2g}%"
@@ -205,101 +187,5 @@ def tpr_at_fpr(scores: ArrayLike, members: ArrayLike, fpr: float, level: float =
     return RateAtFpr(fpr, caught / len(inside), *clopper_pearson(caught, len(inside), level))
 
 
-def best_f1(scores: ArrayLike, members: ArrayLike) -> F1:
-    """The best F1 of any threshold: chosen on the very triples that it is measured on, as the paper does.
-
-    >>> best_f1([3, 2, 1, 0], [True, False, True, False])
-    F1(value=0.8, threshold=1.0, chosen_on='the test set itself')
-    """
-    inside, outside = _checked(scores, members)
-    thresholds, true, false = _operating_points(inside, outside)
-    values = 2.0 * true / (true + false + len(inside))
-    best = int(np.argmax(values))
-    return F1(float(values[best]), float(thresholds[best]), "the test set itself")
-
-
-def calibrated_f1(
-    scores: ArrayLike, members: ArrayLike, calibration_scores: ArrayLike, calibration_members: ArrayLike
-) -> F1:
-    """The F1 at the threshold that was best on other triples: what an attacker could really reach.
-
-    >>> calibrated_f1([3, 2, 1, 0], [True, False, True, False], [9, 3, 1, 0], [True, True, False, False]).threshold
-    3.0
-    """
-    inside, outside = _checked(scores, members)
-    threshold = best_f1(calibration_scores, calibration_members).threshold
-    true, false = np.count_nonzero(inside >= threshold), np.count_nonzero(outside >= threshold)
-    return F1(float(2.0 * true / (true + false + len(inside))), threshold, "calibration triples")
-
-
-def floor_f1(members: int, non_members: int) -> float:
-    """The F1 of "everything exists": 2p / (1 + p) for a share p of members.
-
-    >>> round(floor_f1(500, 500), 3)
-    0.667
-    """
-    return 2.0 * members / (2.0 * members + non_members)
-
-
-def roc_curve(scores: ArrayLike, members: ArrayLike, most: int = ROC_POINTS) -> Roc:
-    """The ROC curve in at most `most` points.
-
-    Corners are kept exactly while they fit. Beyond that, one half of the points is spread evenly along the curve (the
-    area then changes by less than 3 / most, in practice by far less), the other half geometrically over the number of
-    false positives 0, 1, 2 ..., so that a plot with logarithmic axes keeps its left end.
-
-    >>> roc_curve([3, 2, 1, 0], [True, True, False, False])
-    Roc(fpr=(0.0, 0.0, 1.0), tpr=(0.0, 1.0, 1.0))
-    """
-    if most < 16:
-        raise ConfigurationError(f"expected at least 16 points for a ROC curve, got {most}")
-    inside, outside = _checked(scores, members)
-    _, true, false = _operating_points(inside, outside)
-    true, false = np.concatenate([[0], true]), np.concatenate([[0], false])
-    straight = (true[2:] == true[:-2]) | (false[2:] == false[:-2])  # within a horizontal or a vertical run
-    corners = np.concatenate([[True], ~straight, [True]])
-    true, false = true[corners], false[corners]
-    if len(true) > most:
-        length = true / len(inside) + false / len(outside)
-        after = np.searchsorted(length, np.linspace(0.0, 2.0, most // 4))
-        counts = np.concatenate([[0], np.rint(np.geomspace(1, len(outside), most // 2 - 1))])
-        low_end = np.searchsorted(false, counts, side="right") - 1
-        chosen = np.unique(np.concatenate([after, np.maximum(after - 1, 0), low_end]))
-        true, false = true[chosen], false[chosen]
-    return Roc(tuple((false / len(outside)).tolist()), tuple((true / len(inside)).tolist()))
-
-
-def _operating_points(inside: Scores, outside: Scores) -> tuple[Scores, Counts, Counts]:
-    """Every distinct score as a threshold, highest first, and how many members and non-members reach it."""
-    thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
-    true = len(inside) - np.searchsorted(np.sort(inside), thresholds)
-    false = len(outside) - np.searchsorted(np.sort(outside), thresholds)
-    return thresholds, true, false
-
-
-def _doubled_wins(scores: Scores, opponents: Scores) -> Counts:
+def _doubled_wins(scores: Values, opponents: Values) -> Counts:
     return np.searchsorted(opponents, scores, side="left") + np.searchsorted(opponents, scores, side="right")
-
-
-def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Scores, Scores]:
-    """The scores of the members and of the non-members."""
-    values, bits = np.asarray(scores, dtype=np.float64), np.asarray(members)
-    if values.ndim != 1 or values.shape != bits.shape or not np.isin(bits, (0, 1)).all():
-        raise DataError(f"expected one score and one bit per triple, got shapes {values.shape} and {bits.shape}")
-    if wrong := int(np.count_nonzero(~np.isfinite(values))):
-        unknown = int(np.count_nonzero(np.isnan(values)))
-        raise NumericalError(
-            f"{wrong} of {len(values)} scores are not finite ({unknown} NaN, {wrong - unknown} infinite): the attack "
-            "used rows that its view does not hold, or the model diverged; check the targets and the training loss"
-        )
-    inside, outside = values[bits == 1], values[bits == 0]
-    if min(len(inside), len(outside)) < 2:
-        raise DataError(
-            f"expected at least 2 members and 2 non-members, got {len(inside)} and {len(outside)}: draw more targets"
-        )
-    return inside, outside
-
-
-def _check_share(value: float, what: str) -> None:
-    if not 0.0 < value < 1.0:
-        raise ConfigurationError(f"expected a {what} between 0 and 1, got {value}")

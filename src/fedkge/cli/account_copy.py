@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fedkge.accounting.posterior import GuessWorth
-    from fedkge.defences.defence import Defence
+    from fedkge.defences.noisy_copy.client import ClientCopy
 
 FEW, MANY = f"a client with fewer than {FEW_TRIPLES:g} triples per entity", "a client"
 
@@ -47,42 +47,40 @@ def _cell(chance: float | None) -> str:
     return "-" if chance is None else percent(chance)
 
 
-def _plans(epsilon: float, delta: float) -> dict[str, Defence]:
+def _plans(epsilon: float, delta: float) -> dict[str, ClientCopy]:
     """A copy's plan for this budget, by public numbers; where triples are few it may have other shares."""
     from fedkge.configuration import parse  # noqa: PLC0415 (slow to import)
-    from fedkge.defences.defence import Defence  # noqa: PLC0415
+    from fedkge.defences.defence import PublicNumbers  # noqa: PLC0415
+    from fedkge.defences.noisy_copy.client import ClientCopy  # noqa: PLC0415
     from fedkge.mechanisms.events import Charge  # noqa: PLC0415
     from fedkge.mechanisms.size import size_event  # noqa: PLC0415
 
     options = parse({"defence": "recommended", "epsilon": epsilon, "delta": delta})
     size = size_event(epsilon)
-    noise = epsilon / (
-        epsilon - size.sensitivity / size.scale
-    )  # what the size leaves for the copy: neither has a delta
-    many, few = (Defence(options, 1000, entities, noise, advance=(Charge(size),)) for entities in (1, 1000))
+    left = epsilon - size.sensitivity / size.scale  # for the copy: neither has a delta
+    noise, paid = epsilon / left, (Charge(size),)
+    many, few = (ClientCopy(options, PublicNumbers(1000, entities, advance=paid), noise) for entities in (1, 1000))
     return {MANY: many} if many.copy == few.copy else {MANY: many, FEW: few}
 
 
-def _worth(plan: Defence) -> GuessWorth | None:
+def _worth(plan: ClientCopy) -> GuessWorth | None:
     return guess_worth(plan.planned(1), plan.options.privacy.epsilon or 0.0, plan.delta)
 
 
-def _shares(plan: Defence) -> str:
+def _shares(plan: ClientCopy) -> str:
     copy = plan.copy
-    if copy is None:
-        return ""
     from fedkge.mechanisms.events import Geometric  # noqa: PLC0415
 
     counts = Geometric(copy.profile_scale).epsilon
     return f"counts get {counts:.4g} of it, each answer {copy.epsilon:.4g}, the noisy size the rest."
 
 
-def _records(found: Mapping[str, tuple[Defence, GuessWorth | None]]) -> list[dict[str, object]]:
+def _records(found: Mapping[str, tuple[ClientCopy, GuessWorth | None]]) -> list[dict[str, object]]:
     return [
         {
             "client": name,
-            "count_scale": plan.copy.profile_scale if plan.copy else None,
-            "answer_epsilon": plan.copy.epsilon if plan.copy else None,
+            "count_scale": plan.copy.profile_scale,
+            "answer_epsilon": plan.copy.epsilon,
             "guess": worth.record() if worth else None,
         }
         for name, (plan, worth) in found.items()

@@ -124,6 +124,7 @@ def _folder(path: Path) -> Path:
 
 def _open(path: Path) -> _Opened:
     from fedkge.accounting.ledger import FILE_NAME, Ledger  # noqa: PLC0415
+    from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
     from fedkge.runs.account import open_account  # noqa: PLC0415 (heavy)
     from fedkge.runs.run import RunDirectory, check_has_data  # noqa: PLC0415 (heavy)
 
@@ -138,7 +139,7 @@ def _open(path: Path) -> _Opened:
         ledger, is_run = open_account(folder), directory.exists() and path == folder
     else:
         raise RunError(f"{path}: no run here; expected a run directory or a {FILE_NAME}")
-    if ledger is None and directory.exists() and directory.read_configuration()[0].privacy.defence == "none":
+    if ledger is None and directory.exists() and not chosen_defence(directory.read_configuration()[0]).keeps_ledger:
         raise PrivacyError(
             f"{path}: this run was trained without a defence, so nothing bounds what it gave away; train with "
             "--defence recommended --epsilon 8"

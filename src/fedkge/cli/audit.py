@@ -41,8 +41,6 @@ NARROW = (0, 1, 3, 4, 5, 6)
 """The columns for a narrower terminal."""
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
 """What `audit` sets where `train` has other defaults, unless it is told otherwise."""
-OF_COPIES = {"canary-source": "likely"}
-"""The same where the defence is a noisy copy: it is hardly asked about random triples."""
 RECORDED = 10
 """So many rounds are recorded, the last among them, unless --record says otherwise."""
 
@@ -108,11 +106,13 @@ def audited(given: Mapping[str, Any]) -> Configuration:
     >>> audited({"rounds": 30}).experiment.record, audited({"seed": 7}).experiment.canary_coins
     ('3,6,9,12,15,18,21,24,27,30', 'seeded')
     """
+    from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
+
     coins = "independent" if given.get("seed") is None else "seeded"
     values = {**DEFAULTS, "canary-coins": coins, **normalised(given)}
     configuration = parse(values)
-    if configuration.privacy.copy_share:
-        configuration = parse({**values, **OF_COPIES, **normalised(given)})
+    if suited := chosen_defence(configuration).auditing.options:
+        configuration = parse({**values, **suited, **normalised(given)})
     if "record" in values and configuration.experiment.record != "none":
         return configuration
     step = max(1, configuration.training.rounds // RECORDED)

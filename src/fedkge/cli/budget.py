@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def warn(configuration: Configuration) -> None:
     """Say loudly what makes a defence worth nothing, or little."""
     from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
+    from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
 
     if warning := large_epsilon(configuration.privacy.epsilon):
         say(f"WARNING: {warning}")
@@ -28,12 +29,9 @@ def warn(configuration: Configuration) -> None:
             f"take the "
             "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
         )
-    if configuration.privacy.selection.endswith("-published"):
-        say(
-            f"WARNING: selection {configuration.privacy.selection} is the paper's, as printed: relations take raw "
-            f"gradients "
-            "and its epsilon is not sound. This run is NOT private."
-        )
+    defence = chosen_defence(configuration)
+    if defence.keeps_ledger and (reason := defence.describe(configuration).not_private):
+        say(f"WARNING: {reason}. This run is NOT private.")
 
 
 def budget_record(run: Run) -> dict[str, Any] | None:

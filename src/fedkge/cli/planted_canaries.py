@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedkge.configuration import parse
 from fedkge.deploy.gathering import PlantedCanaries
-from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.graph.split import Shards
 from fedkge.store.durable_files import make_folder
 

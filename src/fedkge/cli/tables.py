@@ -159,7 +159,7 @@ def human_bytes(count: float) -> str:
 
 def message_bytes(run: Run) -> dict[str, int]:
     """The size of one upload (and of one broadcast) of each client; empty where nothing is shared."""
-    from fedkge.federation.strategies import make_strategy  # noqa: PLC0415 (heavy)
+    from fedkge.runs.strategies import make_strategy  # noqa: PLC0415 (heavy)
 
     strategy = make_strategy(run.configuration.federation.strategy)
     if strategy.pooled:

@@ -71,7 +71,7 @@ class PrivacySection(Section):
         ge=0,
         description="SGD: learn more slowly where one step's noise would move a number by more than this.",
     )
-    noise_schedule: Annotated[Literal["constant", "decay", "validation"], BY_SITE] = Field(
+    noise_schedule: Annotated[str, BY_SITE] = Field(
         default="constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
     )
     noise_decay: Annotated[float, BY_SITE] = Field(

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from fedkge.accounting.deltas import USUAL_DELTA
-from fedkge.accounting.facts import Advance, Facts, NameRule, SecretNoise, SeededNoise
+from fedkge.accounting.facts import Advance, Facts, NameRule
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
+from fedkge.defences.budgeted import noise_source_of
 from fedkge.graph import Graph
-from fedkge.mechanisms import PUBLISHED
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.size import noisy_size, size_event
@@ -84,11 +85,6 @@ def digest_of(client: str, shard: Graph, ledger: Ledger) -> str:
     return site_key().digest((own,)) if ledger.kept else ""
 
 
-def noise_source_of(options: Configuration) -> SecretNoise | SeededNoise:
-    """Where the noise comes from, as a fact of a promise."""
-    return SecretNoise() if options.privacy.noise_seed is None else SeededNoise(seed=options.privacy.noise_seed)
-
-
 def accountant_of(options: Configuration) -> str:
-    """The accountant's name; what the paper prints can only be counted as it prints it."""
-    return "published" if options.privacy.selection in PUBLISHED else options.privacy.accountant
+    """The name of the accountant; what the paper prints can only be counted as it prints it."""
+    return chosen_defence(options).accountant_name(options)

@@ -14,8 +14,9 @@ from fedkge.accounting.validity import faults
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
-from fedkge.defences.defence import defence_of, planned_defence
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
+from fedkge.defences.planning import client_defence, planned_defence
 from fedkge.deploy.alignment import fingerprint
 from fedkge.deploy.canonical import CanonicalGraph, canonical_names
 from fedkge.deploy.keys import Key, read_key
@@ -60,7 +61,7 @@ class Admission:
         threads = options.training.threads or available_cores()
         plan = ClientPlan(options, options.experiment.seed or 0, self.settings.number, ("entities",), threads)
         if self.ledger is not None:
-            defence = defence_of(options, name, graph, self.ledger, self.settings.number)
+            defence = client_defence(options, name, graph, self.ledger, self.settings.number)
             check_noise(defence, self.settings)
             plan = replace(plan, defence=defence, ledger=self.ledger)
         return Client(name, graph, plan, directory.checkpoints)
@@ -131,9 +132,10 @@ def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> 
         )
     configuration = _settled(accept(invite.terms, settings), settings, directory)
     read = raw_graph(settings)
-    raw = read if configuration.privacy.defence == "none" else ordered(read)
+    defended = chosen_defence(configuration).keeps_ledger
+    raw = ordered(read) if defended else read
     canonical, key = canonical_site(settings, read), read_key(settings.key)
-    ledger = None if configuration.privacy.defence == "none" else _begun(configuration, raw, settings, directory)
+    ledger = _begun(configuration, raw, settings, directory) if defended else None
     if ledger is not None:
         check_remembered(ledger, invite)  # before anything is released, or released again
     released = raw
@@ -168,7 +170,7 @@ def released_site(
 
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
     """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
-    undefended = directory.exists() and directory.read_configuration()[0].privacy.defence == "none"
+    undefended = directory.exists() and not chosen_defence(directory.read_configuration()[0]).keeps_ledger
     found = continue_account(directory) if directory.exists() and not undefended else None
     promised = found is not None and found.is_promised(settings.name)
     _same_as_before(configuration, raw, directory, bound=undefended or promised)

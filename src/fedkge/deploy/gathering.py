@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
-from fedkge.defences.releases import Arrays, model_arrays
+from fedkge.defences import chosen_defence
+from fedkge.defences.release import Arrays
 from fedkge.deploy.admission import released_site
 from fedkge.deploy.alignment import AlignedGraph
 from fedkge.deploy.federation_file import FederationFile
@@ -27,7 +28,7 @@ from fedkge.deploy.joint_alignment_rounds import pseudonyms_of
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
-from fedkge.federation.messages import Scores
+from fedkge.federation.messages import RankingMetrics
 from fedkge.federation.server import weighted_mean
 from fedkge.federation.training import with_left_out
 from fedkge.federation.union import Union, unite
@@ -71,7 +72,9 @@ class _Site:
 
     def counts(self) -> Arrays:
         """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
-        return model_arrays(saved_release(self.directory.checkpoints / f"{self.name}.safetensors"))
+        defence = chosen_defence(self.directory.read_configuration()[0])
+        released = saved_release(self.directory.checkpoints / f"{self.name}.safetensors", defence)
+        return released.model_arrays() if released else {}
 
 
 def gather(
@@ -191,7 +194,7 @@ def _write_model(directory: RunDirectory, configuration: Configuration, members:
 
 def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     evaluations = run.evaluate("test")
-    scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+    scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
     clients = {

@@ -152,7 +152,7 @@ class EvaluateHeader(Header, frozen=True):
     split: Literal["train", "valid", "test"]
 
 
-class ScoresHeader(Header, frozen=True):
+class RankingMetricsHeader(Header, frozen=True):
     """Metrics of a site's held-out triples."""
 
     triples: Triples
@@ -193,7 +193,7 @@ AnyHeader: TypeAlias = (
     | UploadHeader
     | GoodbyeHeader
     | EvaluateHeader
-    | ScoresHeader
+    | RankingMetricsHeader
     | FinishHeader
     | KeptHeader
     | FailureHeader

@@ -14,7 +14,8 @@ from typing import Any
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
 from fedkge.configuration import OPTIONS, Configuration, Who, decided_by, kebab, parse
-from fedkge.defences.defence import Defence
+from fedkge.defences import chosen_defence
+from fedkge.defences.defence import ClientDefence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
 from fedkge.federation.checks import check_training
 
@@ -86,7 +87,8 @@ site.toml)
     configuration = parse({**asked, **site.privacy, **own})
     _check_limits(configuration, site)
     check_training(configuration)
-    if configuration.privacy.copy_share and site.limits.least_noise:
+    defence = chosen_defence(configuration)
+    if site.limits.least_noise and defence.keeps_ledger and not defence.has_noise_multiplier:
         raise ConfigurationError(
             f"{site.name}: least-noise in site.toml is for noisy steps, and the defence "
             f"{configuration.privacy.defence} takes "
@@ -122,15 +124,13 @@ def _check_limits(configuration: Configuration, site: SiteSettings) -> None:
             )
 
 
-def check_noise(defence: Defence | None, site: SiteSettings) -> None:
+def check_noise(defence: ClientDefence, site: SiteSettings) -> None:
     """Refuse a plan with less noise than the site wants, also where its budget would allow it.
 
     Fewer rounds under the same budget need less noise in each, so a server could lower it that way.
     """
-    if defence is None or defence.copy:  # `accept` lets no site demand noise of a copy
-        return
-    least = min(defence.least_noise(number) for number in range(1, defence.options.training.rounds + 1))
-    if least < site.limits.least_noise:
+    least = defence.least_multiplier()
+    if least is not None and least < site.limits.least_noise:
         raise PolicyError(
             f"{site.name}: {defence.options.training.rounds} rounds under this site's budget have a noise multiplier "
             f"of "

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fedkge.accounting.facts import NoisyCopy as CopyFacts
 from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.accounting.posterior import GuessWorth, guess_worth
 from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence, promised_defence
 from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
-from fedkge.defences.defence import Defence, defence_of
+from fedkge.defences.defence import ClientDefence
 from fedkge.defences.name_release import event_of
-from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.noisy_copy.holding import Holding, holding_of, measured_elsewhere
+from fedkge.defences.planning import client_defence
+from fedkge.defences.release import Holding
 from fedkge.deploy.admission import site_fingerprint
 from fedkge.deploy.canonical import Report
 from fedkge.deploy.keys import read_key
@@ -47,7 +47,9 @@ class Preview:
     """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
 
     drawn: Holding | None
-    """How much of the graph the copy holds that this site has drawn, by released values; None before."""
+    """How much of the graph the release holds that this site has drawn, by released values; None before."""
+    held_elsewhere: str
+    """How much such releases of other graphs held; blank where the defence releases no graph."""
 
     paid: tuple[Charge, ...]
     """What is released once before the promise: the size, perhaps the names."""
@@ -59,10 +61,7 @@ class Preview:
     @property
     def holds(self) -> str:
         """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
-        if self.drawn:
-            return self.drawn.words
-        copy = self.promise.facts.mechanism if self.promise else None
-        return measured_elsewhere(copy.response_epsilon) if isinstance(copy, CopyFacts) else ""
+        return self.drawn.words if self.drawn else self.held_elsewhere
 
     @property
     def told(self) -> dict[str, str]:
@@ -120,11 +119,12 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
     key = read_key(site.key)
     made = canonical_site(site, raw_graph(site))
     ledger, staying = Ledger.in_memory(), (0, 0)
-    if configuration.privacy.defence != "none":
+    defended = chosen_defence(configuration).keeps_ledger
+    if defended:
         assume_exact_size(configuration, site.name, made.graph, ledger)
         if configuration.privacy.names == "threshold":
             staying = _assume_names(configuration, site.name, made.graph, ledger)
-    defence = defence_of(configuration, site.name, made.graph, ledger, site.number)
+    defence = client_defence(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
     return Preview(
         site.name,
@@ -134,10 +134,11 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         len(made.graph.train),
         site_fingerprint(site, key),
         configuration,
-        defence.promise(site.name) if defence else None,
-        _worth(defence) if defence else None,
+        defence.promise(site.name),
+        _worth(defence) if defended else None,
         _drawn(RunDirectory(site.run), site.name),
-        ledger.charges(site.name) if defence else (),
+        defence.holds,
+        ledger.charges(site.name) if defended else (),
         sole_mentions(made.graph),
         staying,
     )
@@ -149,15 +150,16 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
     ledger = open_account(run.path)
     if ledger is None or not path.exists():
         return None
-    copy, promise = saved_release(path), ledger.promises.get(client)
-    return holding_of(copy, promise.plan.triples) if isinstance(copy, NoisyCopy) and promise else None
+    promise = ledger.promises.get(client)
+    released = saved_release(path, promised_defence(promise)) if promise else None
+    return released.holding(promise.plan.triples) if released and promise else None
 
 
-def _worth(defence: Defence) -> GuessWorth | None:
+def _worth(defence: ClientDefence) -> GuessWorth | None:
     """By all rounds that are planned; None for noise that anybody can repeat."""
     options = defence.options
     if options.privacy.noise_seed is not None or not defence.accountant.sound:
         return None
     charges = defence.planned(options.training.rounds)
     epsilon = options.privacy.epsilon or defence.accountant.epsilon(charges, defence.delta)
-    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.schedule.adaptive)
+    return guess_worth(charges, epsilon, defence.delta, adaptive=defence.adaptive)

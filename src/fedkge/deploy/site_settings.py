@@ -15,7 +15,7 @@ from fedkge.configuration import OPTIONS, Who, decided_by, kebab, read_table
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS
-from fedkge.mechanisms import PUBLISHED
+from fedkge.mechanisms import SELECTIONS
 
 SITE_DECIDES = decided_by(Who.SITE)
 """Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""
@@ -130,7 +130,7 @@ class SiteSettings(BaseModel):
 def _refuse_published(options: Mapping[str, Any]) -> None:
     """A site has real triples: what is kept to reproduce a paper, and promises nothing, is for `fedkge train`."""
     selection = options.get("selection")
-    if str(selection) in PUBLISHED:
+    if str(selection) in SELECTIONS and not SELECTIONS[str(selection)].is_private:
         raise ValueError(
             f"selection {selection!r} is the paper's as printed and NOT private, so a site does not run it; leave "
             "selection out, or try the paper's with `fedkge train`"

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fedkge.accounting.ledger import Ledger
+from fedkge.accounting.overwritten import overwritten_runs
+from fedkge.accounting.validity import faults
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory
 
-if TYPE_CHECKING:
-    from fedkge.accounting.ledger import Ledger
-
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One client's (epsilon, delta), for neighbours that differ in one `unit`.
+class LedgerClaim:
+    """The (epsilon, delta) that a ledger claims for one client, for neighbours that differ in one `unit`.
 
-    `epsilon` is that of the run itself, which is what its audit is held against; `remarks` say what else counts: runs
-    that were overwritten, and what makes the claim worth nothing although it may stand against an audit.
+    `epsilon` is that of the run itself: the audit is compared with it. `remarks` say what else counts: runs that were
+    overwritten, and faults that make the claim worthless even if no audit contradicts it.
     """
 
     epsilon: float
@@ -34,17 +34,14 @@ class Claim:
         return {**asdict(self), "remarks": list(self.remarks)}
 
 
-def claim_of(directory: Path, client: str) -> Claim | None:
-    """What the run claims for a client by its ledger; None if it claims nothing, as without a defence or
-    after an event whose cost is infinite.
+def claim_of(directory: Path, client: str) -> LedgerClaim | None:
+    """What the run's ledger claims for a client; None without a defence, or after an event of infinite cost.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     claim_of(Path(folder), "client-0") is None
     True
     """
-    from fedkge.accounting.validity import faults  # noqa: PLC0415 (only defended runs have anything to count)
-
     ledger = open_account(directory)
     if ledger is None or client not in ledger.clients:
         return None
@@ -53,12 +50,10 @@ def claim_of(directory: Path, client: str) -> Claim | None:
         return None
     reason = "; ".join(map(str, faults(promise)))
     remarks = (*([f"NOT PRIVATE: {reason}."] if reason else []), *_overwritten(directory, ledger, client))
-    return Claim(spent, promise.delta, promise.neighbours.unit, promise.neighbours, not reason, remarks)
+    return LedgerClaim(spent, promise.delta, promise.neighbours.unit, promise.neighbours, not reason, remarks)
 
 
 def _overwritten(directory: Path, ledger: Ledger, client: str) -> list[str]:
-    from fedkge.accounting.overwritten import overwritten_runs  # noqa: PLC0415
-
     before = overwritten_runs(ledger, RunDirectory(directory).earlier_ledgers()).get(client)
     if before is None:
         return []

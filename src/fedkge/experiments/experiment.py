@@ -26,8 +26,8 @@ from fedkge.experiments.exposed import LastScores, write_exposed
 from fedkge.experiments.outcomes import RESULTS, Outcome, best_round, grouped, read_results, write_results
 from fedkge.experiments.plan import AttackPlan, attacked_rounds
 from fedkge.experiments.recorded_views import recorded_view, shard_of
-from fedkge.experiments.run_targets import targets_of
 from fedkge.experiments.targets import auxiliary_triples
+from fedkge.experiments.targets.recorded import targets_of
 from fedkge.runs.run import Run
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.view import Adversary, Attacker

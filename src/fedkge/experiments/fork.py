@@ -12,8 +12,8 @@ import numpy as np
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError
-from fedkge.defences.defence import defence_of
-from fedkge.defences.releases import Released
+from fedkge.defences import chosen_defence
+from fedkge.defences.release import Release
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.claimed_weights import believable_weights
 from fedkge.federation.client import Client, ClientPlan
@@ -23,6 +23,7 @@ from fedkge.models.tables import Table
 from fedkge.runs.round import Parties, Rows
 from fedkge.runs.run import CHECKPOINTS, Run
 from fedkge.runs.state_file import saved_release
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.view import partial_table
 
@@ -35,7 +36,7 @@ class ForkedClient:
     """
 
     def __init__(self, run: Run, round_number: int, adversary: str) -> None:
-        if run.directory is None or run.configuration.federation.strategy != "fede":
+        if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
             raise ConfigurationError("a fork needs the transcript of a run with strategy fede and --out")
         if adversary not in run.clients:
             raise ConfigurationError(f"no client {adversary!r} in this run: {', '.join(run.clients)}")
@@ -97,11 +98,13 @@ class ForkedClient:
                 uploads[name] = reply.rows["entities"]
         return uploads
 
-    def _released(self, name: str) -> Released | None:
+    def _released(self, name: str) -> Release | None:
         """What the real client drew once, so that it draws it no second time."""
         directory = self._run.directory
         path = directory / CHECKPOINTS / f"{name}.safetensors" if directory else None
-        return saved_release(path) if path and path.exists() and self._run.ledger is not None else None
+        if not path or not path.exists() or self._run.ledger is None:
+            return None
+        return saved_release(path, chosen_defence(self._run.configuration))
 
     def _revive(self, name: str) -> Client:
         options = self._run.configuration.updated(optimiser_state="reset")
@@ -110,7 +113,7 @@ class ForkedClient:
         if self._run.ledger is not None:  # as the real client defends itself; what a fork spends nobody sees
             ledger = Ledger.in_memory()
             ledger.promise(self._run.ledger.promises[name])
-            plan = replace(plan, defence=defence_of(options, name, self._run.shards[number], ledger), ledger=ledger)
+            plan = replace(plan, ledger=ledger)
         client = Client(name, self._run.shards[number], plan)
         steps = self._recorded * options.training.steps_per_round(client.triples)
         client.continue_from(self._private[name]["relations"], steps, self._recorded, self._released(name))

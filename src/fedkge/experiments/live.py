@@ -1,4 +1,4 @@
-"""Attacks as the federation goes: after each recorded round that is due, with what was found told at once."""
+"""Attacks during training: each recorded round that is due is attacked at once, and the result is reported."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from fedkge.runs.transcript import recorded_rounds
 class LiveAttacks(Observer):
     """Attacks every round of the plan as soon as it is recorded.
 
-    LiRA, the shadow attack and the in-line attack wait for the end. `memory` holds what was scored: `run_attacks` with
-    the same plan and this memory afterwards scores only what is left, and its result is what it would have been
-    without it.
+    Attacks that are not `live` (LiRA, shadow, in-line) wait for the end. `memory` holds the scores so far. Afterwards
+    `run_attacks` with the same plan and this memory computes only what is missing; the result is the same as without.
     """
 
     def __init__(self, plan_of: Callable[[Run], AttackPlan], tell: Callable[[str], None]) -> None:
@@ -26,7 +25,7 @@ class LiveAttacks(Observer):
         self.memory: Memory = {}
 
     def recorded(self, run: Run, round_number: int) -> None:
-        """Attack the round if it is due; what cannot be attacked yet is said and left for the end."""
+        """Attack the round if it is due. If it cannot be attacked yet, say so and leave it for the end."""
         plan = self._plan_of(run)
         last = max(recorded_rounds(run.configuration.experiment.record, run.configuration.training.rounds))
         if round_number % plan.every and round_number != last:

@@ -22,11 +22,12 @@ from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
-from fedkge.experiments.claim import Claim, claim_of
+from fedkge.defences import chosen_defence
+from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets, auxiliary_triples
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box import white_box_scores
 from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
@@ -55,7 +56,7 @@ class RunAudit:
     """What the audit of a run found, beside what the run claims."""
 
     result: AuditResult
-    claim: Claim | None
+    claim: LedgerClaim | None
     victim: str
     adversaries: Mapping[str, str]
     """Whose view each attack used."""
@@ -127,11 +128,10 @@ def run_audit(
     claim = claim_of(run.directory, run.configuration.experiment.victim)
     delta = claim.delta if claim else run.configuration.privacy.delta or USUAL_DELTA
     scores, adversaries, last = _scores(run, canaries, names, progress)
+    auditing = chosen_defence(run.configuration).auditing
     plan = {"attacks": list(names), "guesses": list(numbers), "confidence": confidence}
     found = RunAudit(
-        result=audit(
-            scores, canaries.members, delta, numbers, confidence, gaussian=not run.configuration.privacy.copy_share
-        ),
+        result=audit(scores, canaries.members, delta, numbers, confidence, gaussian=auditing.gaussian),
         claim=claim,
         victim=run.configuration.experiment.victim,
         adversaries=adversaries,
@@ -152,8 +152,10 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     """
     model = make_scorer(configuration.model.name, shape_of(configuration)).name
     suits = [attack for attack in ATTACKS.values() if model in (attack.needs.models or (model,))]
-    copied = (COPY,) if configuration.privacy.copy_share else ()
-    return (*(attack.name for attack in suits if not attack.needs.published), *copied)
+    return (
+        *(attack.name for attack in suits if not attack.needs.published),
+        *chosen_defence(configuration).auditing.scores,
+    )
 
 
 def reach(
@@ -177,7 +179,7 @@ def reach(
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
-    if COPY in attacks and not configuration.privacy.copy_share:
+    if COPY in attacks and COPY not in chosen_defence(configuration).auditing.scores:
         raise ConfigurationError(
             f"attack {COPY!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
         )

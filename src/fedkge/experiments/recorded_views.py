@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.experiments.targets import run_ids
 from fedkge.graph import Graph, Triples
-from fedkge.models import make_scorer
 from fedkge.runs.round import Parties, Round
-from fedkge.runs.run import Run, shape_of
+from fedkge.runs.run import Run, scorer_of
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.view import Adversary, Numbering, View
 
@@ -29,7 +29,7 @@ def shard_of(run: Run, client: str) -> Graph:
 
 def recorded_view(run: Run, adversary: Adversary, victim: str, client: str, auxiliary: Triples | None = None) -> View:
     """The view of the server, of `client`, or of both together, on `victim`."""
-    if run.directory is None or run.configuration.federation.strategy != "fede":
+    if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
         raise ConfigurationError("attacks need a run with a directory and strategy fede, where entities are shared")
     if victim == client and adversary != "server":
         raise ConfigurationError(f"the adversary and the victim are both {victim}: choose another --adversary")
@@ -46,7 +46,7 @@ def recorded_view(run: Run, adversary: Adversary, victim: str, client: str, auxi
         adversary=adversary,
         victim=victim,
         client=client if own else None,
-        scorer=make_scorer(options.model.name, shape_of(options)),
+        scorer=scorer_of(options),
         margin=options.model.margin,
         clients=len(run.clients),
         rounds=tuple(transcript.rounds(parties)),

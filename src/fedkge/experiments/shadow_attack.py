@@ -27,9 +27,9 @@ def attack_by_shadows(
 ) -> dict[str, Numbers]:
     """By variant one score for every target, calibration among them, higher for "in".
 
-    The adversary is told the targets but not their coins, everything else about the data, and the configuration without
-    its seeds. It trains `plan.count` shadow federations, in pairs with opposite coins, and reads in the attacked run
-    only what its variant sees.
+    The adversary knows the targets but not their coins, all other data, and the configuration without its seeds. It
+    trains `plan.count` shadow federations, in pairs with opposite coins. Of the attacked run it reads only what its
+    variant sees.
     """
     check_shadows(plan.count)
     key = f"{SHADOW}-{run.configuration.digest}-{zlib.crc32(raw_bytes(targets.everything)):08x}"

@@ -21,10 +21,8 @@ from scipy.special import logsumexp
 from fedkge.attacks.structure import estimate_relations, known_rows, newest_round, relation_is_known, table_of
 from fedkge.attacks.trajectory import Trajectory
 from fedkge.attacks.upload_difference import UploadDifference
-from fedkge.defences.counts.denoising import Profile
 from fedkge.defences.counts.released import profile_cells
-from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.releases import Released, released_of
+from fedkge.defences.release import Release
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.experiments.targets import Targets, run_ids
 from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores, has_copy
@@ -72,7 +70,7 @@ def upload_features(view: View, triples: Triples) -> Features:
     return np.column_stack([features, *(attack.score(view, triples) for attack in (UploadDifference(), Trajectory()))])
 
 
-def model_features(embedding: Embedding, released: Released | None, known: Triples, triples: Triples) -> Features:
+def model_features(embedding: Embedding, released: Release | None, known: Triples, triples: Triples) -> Features:
     """From a model: how well each target fits the tables, and how far counts exceed those of the `known` triples."""
     fit = answer_features(replace(embedding, prior=None), triples)
     return fit if released is None else np.column_stack([fit, unexplained_counts(released, known, triples)])
@@ -101,12 +99,12 @@ def _log_chances(embedding: Embedding, triples: Triples, side: Side) -> Features
     return chances
 
 
-def unexplained_counts(released: Released, known: Triples, triples: Triples) -> Features:
+def unexplained_counts(released: Release, known: Triples, triples: Triples) -> Features:
     """For each triple's two cells the expected count by what was released, less the known triples and half of the
     targets there. A target's coin moves it by one half: what is beyond a few is clipped, and it counts for less in a
     cell with many targets, whose coins add up to noise.
     """
-    profile = released.expected if isinstance(released, NoisyCopy) else Profile.of(released.profile, released.entities)
+    profile = released.profile_expected
     sizes = (released.entities, released.relations)
     cells, others = (profile_cells(some.astype(np.int64), *sizes) for some in (triples, known))
     rows, ends = np.divmod(cells, released.entities)
@@ -129,9 +127,7 @@ def _from_uploads(run: Run, triples: Triples, known: Triples, _: Triples) -> Fea
 
 def _from_model(run: Run, _: Triples, known: Triples, candidates: Triples) -> Features:
     victim = run.configuration.experiment.victim
-    prefix = f"counts/{victim}/"
-    counts = {name.removeprefix(prefix): array for name, array in run.tensors.items() if name.startswith(prefix)}
-    return model_features(run.embedding(victim), released_of(counts) if counts else None, known, candidates)
+    return model_features(run.embedding(victim), run.released(victim), known, candidates)
 
 
 def _from_copy(run: Run, _: Triples, known: Triples, candidates: Triples) -> Features:

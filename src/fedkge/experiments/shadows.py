@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from fedkge.attacks import make_attack
 from fedkge.attacks.lira import Coins, Shadows
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import with_triples
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import with_triples
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph, Triples
 from fedkge.runs.run import Run, RunDirectory, provenance_of

@@ -27,10 +27,11 @@ from scipy.sparse import linalg
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.experiments.canaries import CANARIES
+from fedkge.defences import chosen_defence
 from fedkge.experiments.recorded_views import shard_of
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple
@@ -39,6 +40,7 @@ from fedkge.models.per_triple import Differentiator, TripleGradients, TripleLoss
 from fedkge.models.tables import Ids, Table
 from fedkge.runs.round import Parties
 from fedkge.runs.run import Run, shape_of
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.store.randomness import client_generator
 
@@ -99,7 +101,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     (40,)
     """
     options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
-    if options.privacy.copy_share:
+    if chosen_defence(options).auditing.scores:
         return copy_scores(copy_of(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
@@ -153,7 +155,7 @@ def _matrix(parts: Sequence[tuple[int, Sums]], triples: Triples, shape: tuple[in
 
 
 def _movements(run: Run) -> Iterator[tuple[int, _Movement]]:
-    if run.directory is None or run.configuration.federation.strategy != "fede":
+    if run.directory is None or not strategy_of(run.configuration).exchanges_entities:
         raise ConfigurationError("a white-box score needs a run with a directory and strategy fede")
     victim = run.configuration.experiment.victim
     transcript, parties = Transcript(run.directory), Parties.of(victim, server=True)
@@ -191,11 +193,8 @@ def _first_relations(run: Run) -> Table | None:
 
 def _descent(options: Configuration, round_number: int) -> float | None:
     """By what a round multiplies the summed gradients, where it is plain: for SGD under a defence."""
-    if (
-        options.privacy.defence == "none"
-        or options.training.optimiser != "sgd"
-        or not (options.privacy.public_triples and options.training.local_steps)
-    ):
+    plain = options.training.optimiser == "sgd" and options.privacy.public_triples and options.training.local_steps
+    if not (plain and chosen_defence(options).gradients(options).poisson):
         return None
     sampled = min(1.0, options.training.batch_size / options.privacy.public_triples) / options.training.batch_size
     rate = options.training.learning_rate * options.training.learning_rate_decay ** (round_number - 1)
@@ -216,11 +215,8 @@ def _unexpected(moved: Sums, pull: Sums, descent: float | None) -> Sums:
 
 def _pull(before: Tables, triples: Triples, options: Configuration, random: np.random.Generator) -> _Pull:
     """The clipped gradients of these triples; where their corruptions are inside, the mean over draws of them."""
-    defended = options.privacy.defence != "none"
-    clip = (
-        Clip(options.privacy.clip, options.privacy.row_clip, options.privacy.normalise) if defended else Clip(NO_CLIP)
-    )
-    inside = not defended or options.privacy.private_negatives == "inside"
+    gradients = chosen_defence(options).gradients(options)
+    clip, inside = gradients.clip or Clip(NO_CLIP), gradients.corruptions_inside
     draws = DRAWS if inside else 1
     own = [np.zeros((len(triples), table.shape[1])) for table in (before.entities, before.entities, before.relations)]
     sums = np.zeros(before.entities.shape), np.zeros(before.relations.shape)

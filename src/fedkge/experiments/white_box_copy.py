@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from fedkge.base.errors import RunError
+from fedkge.defences import chosen_defence
 from fedkge.defences.counts.denoising import log_below, log_likelihood
 from fedkge.defences.counts.released import profile_cells
 from fedkge.defences.noisy_copy import NoisyCopy
@@ -54,7 +55,7 @@ def _checkpoint(run: Run) -> Path | None:
 
 def has_copy(run: Run) -> bool:
     """Whether the victim trains on a copy that an auditor can look at."""
-    return bool(run.configuration.privacy.copy_share) and _checkpoint(run) is not None
+    return bool(chosen_defence(run.configuration).auditing.scores) and _checkpoint(run) is not None
 
 
 def copy_of(run: Run) -> NoisyCopy:
@@ -66,7 +67,7 @@ def copy_of(run: Run) -> NoisyCopy:
             f"is: got none; "
             "audit where it was trained, or name attacks that do not read the copy"
         )
-    found = saved_release(path)
+    found = saved_release(path, chosen_defence(run.configuration))
     if not isinstance(found, NoisyCopy) or found.questions is None:
         raise RunError(f"{path}: expected a noisy copy with its questions, got none; train again, then audit")
     return found

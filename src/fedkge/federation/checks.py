@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
-from fedkge.defences.defence import check_defence
+from fedkge.defences import check_defence
 from fedkge.federation.aggregation import make_aggregation
-from fedkge.federation.strategies import make_strategy
 from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs.run import scorer_of
+from fedkge.runs.strategies import make_strategy
 from fedkge.runs.transcript import recorded_rounds
 
 

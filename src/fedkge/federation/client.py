@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import Configuration
-from fedkge.defences.copied import CopiedRounds
-from fedkge.defences.defence import Defence
-from fedkge.defences.defended import DefendedRounds
-from fedkge.defences.plain_training import train_plainly
-from fedkge.defences.releases import Released
+from fedkge.defences import chosen_defence
+from fedkge.defences.defence import Advance, ClientDefence, Rounds
+from fedkge.defences.planning import client_defence
+from fedkge.defences.release import Release
 from fedkge.evaluation import evaluate
 from fedkge.federation.messages import (
     Evaluate,
@@ -28,9 +27,9 @@ from fedkge.federation.messages import (
     Goodbye,
     Greeting,
     Hello,
+    RankingMetrics,
     Reply,
     Request,
-    Scores,
     Share,
     Sharing,
     Upload,
@@ -47,15 +46,11 @@ from fedkge.runs.state_file import RELEASED, State, StateFile, release_in
 from fedkge.store.durable_files import fingerprint
 from fedkge.store.randomness import client_generator
 
-Advance = Callable[[int], None]
-
-PrivateRounds: TypeAlias = DefendedRounds | CopiedRounds
-
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """What a client must know to take part: the configuration, the seed, its number, what is shared, and how it
-    defends itself (its promise stands in the ledger).
+    """What a client must know to take part: the configuration, the seed, its number, what is shared, its ledger, and
+    how it defends itself; without `defence`, as the configuration says, calibrated and promised to the ledger.
     """
 
     configuration: Configuration
@@ -63,7 +58,7 @@ class ClientPlan:
     number: int
     shared: tuple[Shared, ...]
     threads: int = 1
-    defence: Defence | None = None
+    defence: ClientDefence | None = None
     ledger: Ledger = field(default_factory=Ledger.in_memory)
 
 
@@ -98,8 +93,10 @@ class Client:
         self.shard = shard
         self._plan = plan
         self._advance = advance
+        self._defence = plan.defence or client_defence(plan.configuration, name, shard, plan.ledger, plan.number)
+        self._ledger = plan.ledger if chosen_defence(plan.configuration).keeps_ledger else None
         path = folder / f"{name}.safetensors" if folder else None
-        self._file = StateFile(path, name, plan.ledger if plan.defence else None)
+        self._file = StateFile(path, name, self._ledger)
         self._state = _State()
         self._training = 0
         """The round that is being trained, or that broke off and could not be undone; 0 else."""
@@ -111,12 +108,12 @@ class Client:
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
         self.embedding = Embedding(scorer, tables, options.model.margin)
-        self._trainer, self._defended = self._new_trainer()
+        self._trainer, self._rounds = self._new_trainer()
         kept = self._file.load()
         if kept:
             self._take(*kept)
 
-    def _new_trainer(self) -> tuple[Trainer, PrivateRounds | None]:
+    def _new_trainer(self) -> tuple[Trainer, Rounds]:
         options = self._plan.configuration
         known = self.shard.train if options.training.filter_negatives else None
         negatives = Negatives(
@@ -134,12 +131,7 @@ class Client:
             options.training.regularisation,
         )
         trainer = Trainer(self.embedding, negatives, training)
-        defence = self._plan.defence
-        if defence is None:
-            return trainer, None
-        if defence.copy:
-            return trainer, CopiedRounds(defence, trainer, self.shard)
-        return trainer, DefendedRounds(defence, trainer, self.shard)
+        return trainer, self._defence.rounds(trainer, self.shard)
 
     @property
     def round(self) -> int:
@@ -149,12 +141,12 @@ class Client:
     @property
     def tests(self) -> dict[str, int]:
         """The propose-test-release tests made and passed so far; empty where the defence makes none."""
-        return self._defended.tests if self._defended else {}
+        return self._rounds.tests
 
     @property
-    def released(self) -> Released | None:
+    def released(self) -> Release | None:
         """What this client's defence has released once, from then on; no message carries it."""
-        return self._defended.released if self._defended else None
+        return self._rounds.released
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
@@ -210,13 +202,13 @@ class Client:
     @property
     def triples(self) -> int:
         """The number of triples that others may know."""
-        return self._plan.defence.triples if self._plan.defence else len(self.shard.train)
+        return self._defence.triples
 
     def _fit(self, request: Fit) -> Upload | Goodbye:
         self._check(request.rows)
         digest = fingerprint(request.rows, {})
         if request.round > self._state.round:
-            if self._defended and not self._pay(self._defended, request.round):
+            if self._ledger and not self._pay(self._ledger, request.round):
                 return Goodbye("its privacy budget is spent")
             self._train_or_undo(request, digest)
         elif (request.round, digest) != (self._state.round, self._state.began_from):
@@ -227,12 +219,12 @@ class Client:
         rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
         return Upload(request.round, rows, self.triples, self._state.loss)
 
-    def _pay(self, defended: PrivateRounds, round_number: int) -> bool:
+    def _pay(self, ledger: Ledger, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
-        ledger, charges = self._plan.ledger, defended.charges(self._state.served + 1, self._state.validations)
+        charges = self._rounds.charges(self._state.served + 1, self._state.validations)
         if not ledger.is_paid(self.name, round_number, charges) and ledger.is_prepaid(self.name, charges):
             charges = ()
-        if not ledger.is_paid(self.name, round_number, charges) and not defended.defence.affordable(
+        if not ledger.is_paid(self.name, round_number, charges) and not self._defence.affordable(
             ledger.charges_of_rounds(self.name), charges
         ):
             return False
@@ -264,7 +256,7 @@ class Client:
             self._state = replace(before, began_from="")
             self._fill({**own, **sent})  # what others may see comes first: making a trainer can fail
             self._take_release(released)
-            self._trainer, self._defended = self._new_trainer()
+            self._trainer, self._rounds = self._new_trainer()
             self._fill(own)
             self._take_release(released)
             self._trainer.steps = steps
@@ -272,14 +264,13 @@ class Client:
             raise
         self._training = 0
 
-    def _take_release(self, released: Released | None) -> None:
-        if self._defended:
-            self._defended.released = released
+    def _take_release(self, released: Release | None) -> None:
+        self._rounds.released = released
 
     def _draws(self, request: Fit) -> bool:
         """Draw what has to be kept before it is trained on; whether there was any."""
         with self._told(request.round):
-            return self._defended is not None and self._defended.draw(self._source(self._defended, request.round))
+            return self._rounds.draw(self._source(request.round))
 
     def _trained(self, request: Fit, digest: str) -> _State:
         """Train, and the state afterwards."""
@@ -287,7 +278,7 @@ class Client:
         with self._told(request.round):
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
-            validations = self._defended.validated(self._state.validations, served) if self._defended else ()
+            validations = self._rounds.validated(self._state.validations, served)
         return _State(request.round, digest, loss, served, validations)
 
     @contextmanager
@@ -298,12 +289,12 @@ class Client:
         try:
             yield
         except Exception:
-            if self._defended:
-                self._plan.ledger.release(self.name, round_number)
+            if self._ledger:
+                self._ledger.release(self.name, round_number)
             raise
 
-    def _source(self, defended: PrivateRounds, round_number: int) -> NoiseSource:
-        return defended.defence.source(self._plan.number, round_number)
+    def _source(self, round_number: int) -> NoiseSource:
+        return self._defence.source(self._plan.number, round_number)
 
     def _train(self, request: Fit) -> float | None:
         for kind, rows in request.rows.items():
@@ -315,14 +306,11 @@ class Client:
             options.training.learning_rate * options.training.learning_rate_decay ** (request.round - 1)
         )
         generator = client_generator(self._plan.seed, self._plan.number, request.round)
-        if self._defended:
-            source = self._source(self._defended, request.round)
-            self._defended.train(self._state.served + 1, self._state.validations, source, generator, self._advance)
-            return None
-        return train_plainly(self._trainer, self.shard.train, options, generator, self._advance)
+        served, source = self._state.served + 1, self._source(request.round)
+        return self._rounds.train(served, self._state.validations, source, generator, self._advance)
 
-    def _evaluate(self, request: Evaluate) -> Scores:
-        if self._defended:
+    def _evaluate(self, request: Evaluate) -> RankingMetrics:
+        if self._ledger:
             raise PrivacyError(
                 f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
                 "pays for; evaluate at the site"
@@ -330,7 +318,7 @@ class Client:
         self._check(request.rows)
         keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
         if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
-            return Scores(triples=0)
+            return RankingMetrics(triples=0)
         limit = self._plan.configuration.training.validation_triples if request.split == "valid" else 0
         result = evaluate(
             self._with_rows(request.rows),
@@ -341,7 +329,7 @@ class Client:
             sample=limit or None,
             threads=self._plan.threads,
         )
-        return Scores.of(result)
+        return RankingMetrics.of(result)
 
     def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
         """The client's model with some tables replaced by what the server sent."""
@@ -358,16 +346,14 @@ class Client:
             optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
             for kind, optimiser in optimisers.items():
                 arrays |= {f"optimiser/{kind}/{key}": array for key, array in optimiser.state().items()}
-        if self._defended:
-            arrays |= self._defended.lasting()
-        return arrays
+        return arrays | self._rounds.lasting()
 
     def _fill(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         places = self._lasting()
         for name, array in tensors.items():
             places[name][...] = array
 
-    def continue_from(self, relations: Rows, steps: int, rounds: int, released: Released | None = None) -> None:
+    def continue_from(self, relations: Rows, steps: int, rounds: int, released: Release | None = None) -> None:
         """Take over what is its own from a record, and how many steps and rounds it took; for forks."""
         self._take_release(released)
         self.embedding.tables.relations[...] = relations
@@ -389,7 +375,7 @@ class Client:
     def _take(self, saved: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> None:
         """Go on from a state that was kept."""
         tensors = {name: array for name, array in saved.items() if not name.startswith(RELEASED)}
-        self._take_release(release_in(saved))
+        self._take_release(release_in(saved, chosen_defence(self._plan.configuration)))
         expected = {name: array.shape for name, array in self._lasting().items()}
         found = {name: array.shape for name, array in tensors.items()}
         if found != expected:

@@ -162,7 +162,7 @@ class Evaluate:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class RankingMetrics:
     """Client to server: ranking metrics and how many triples they average over (0: nothing to rank)."""
 
     triples: int
@@ -170,7 +170,7 @@ class Scores:
     controls: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> Scores:
+    def of(cls, evaluation: Evaluation) -> RankingMetrics:
         """The numbers of an evaluation, without its triples."""
         controls = {name: ranking.metrics() for name, ranking in evaluation.controls.items()}
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
@@ -201,7 +201,7 @@ class Failure:
 
 
 Request: TypeAlias = Invite | Align | Hello | Share | Fit | Evaluate | Finish
-Reply: TypeAlias = Accept | Aligned | Greeting | Sharing | Upload | Goodbye | Scores | Kept
+Reply: TypeAlias = Accept | Aligned | Greeting | Sharing | Upload | Goodbye | RankingMetrics | Kept
 
 NO_LIMIT = math.inf
 """The time-out of an engine that waits for all clients."""

@@ -20,7 +20,7 @@ from fedkge.federation.messages import (
     Goodbye,
     Greeting,
     Hello,
-    Scores,
+    RankingMetrics,
     Share,
     Sharing,
     Upload,
@@ -264,14 +264,14 @@ class Server:
             rows = {name: upload.rows[kind] for name, upload in uploads.items()}
             self.tables[kind] = self._plan.aggregation.aggregate(table, rows, self.owners[kind], self.weights)
 
-    def evaluate(self, split: str) -> dict[str, Scores]:
+    def evaluate(self, split: str) -> dict[str, RankingMetrics]:
         """Each client's ranking of its own held-out triples with the tables as they are now."""
         requests = {name: Evaluate(self.rows_for(name), split) for name in sorted(self._present())}
         replies = self._engine.exchange(requests, timeout_seconds=self._plan.timeout_seconds)
-        scores: dict[str, Scores] = {}
+        scores: dict[str, RankingMetrics] = {}
         for name in sorted(requests):
             reply = replies.get(name, Failure(name, "no answer"))
-            if not isinstance(reply, Scores):
+            if not isinstance(reply, RankingMetrics):
                 reason = reply.reason if isinstance(reply, Failure) else f"got {type(reply).__name__}, not scores"
                 diverged = isinstance(reply, Failure) and reply.diverged
                 raise (NumericalError if diverged else RunError)(f"{name} could not evaluate: {reason}")
@@ -281,7 +281,7 @@ class Server:
         return scores
 
 
-def _refuse_other_metrics(scores: Mapping[str, Scores]) -> None:
+def _refuse_other_metrics(scores: Mapping[str, RankingMetrics]) -> None:
     """Refuse clients with other metrics than most: only equal metrics can be averaged."""
     usual, _ = Counter(frozenset(score.metrics) for score in scores.values()).most_common(1)[0] if scores else ((), 0)
     for name, score in scores.items():
@@ -303,10 +303,10 @@ def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:
                 raise RunError(f"{name} did not join the federation: it names some of its {kind} twice")
 
 
-def weighted_mean(scores: Mapping[str, Scores]) -> dict[str, float]:
+def weighted_mean(scores: Mapping[str, RankingMetrics]) -> dict[str, float]:
     """Metrics averaged over clients, weighted by their ranked triples, as FedE does.
 
-    >>> weighted_mean({"a": Scores(1, {"mrr": 0.0}), "b": Scores(3, {"mrr": 1.0})})
+    >>> weighted_mean({"a": RankingMetrics(1, {"mrr": 0.0}), "b": RankingMetrics(3, {"mrr": 1.0})})
     {'mrr': 0.75}
     """
     return weighted_metrics([(score.triples, score.metrics) for score in scores.values()])

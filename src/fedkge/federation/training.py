@@ -16,24 +16,24 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, DataError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration
-from fedkge.defences.defence import defence_of
+from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, with_released_names
-from fedkge.defences.releases import model_arrays
+from fedkge.defences.planning import client_defence
 from fedkge.evaluation import Evaluation
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import ClientLogic, Scores
+from fedkge.federation.messages import ClientLogic, RankingMetrics
 from fedkge.federation.observer import Observer, Outlook
 from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
-from fedkge.federation.strategies import make_strategy, pool
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
 from fedkge.runs.round import Shared
 from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
+from fedkge.runs.strategies import make_strategy, pool
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
@@ -66,7 +66,7 @@ class Federation:
         self._names = NameFiles(directory.path / FOLDER if directory else None)
         cores = configuration.training.threads or available_cores()
         # Opening mends what a crash has left, ledger and states: nobody may be writing meanwhile.
-        with directory.locked() if directory and configuration.privacy.defence != "none" else nullcontext():
+        with directory.locked() if directory and chosen_defence(configuration).keeps_ledger else nullcontext():
             self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
             self._shards = released_shards(shards, configuration, self._ledger, self._names)
             trained = _trained_shards(self._shards, configuration)
@@ -94,7 +94,7 @@ class Federation:
         One with other clients than `names` is refused: these would promise, and spend, a second budget on the same
         triples.
         """
-        if self.configuration.privacy.defence == "none":
+        if not chosen_defence(self.configuration).keeps_ledger:
             return None
         ledger = Ledger.in_memory() if self._directory is None else continue_account(self._directory)
         if strangers := sorted(set(ledger.clients) - set(names)):
@@ -115,8 +115,7 @@ class Federation:
             own = replace(shard, elsewhere=no_triples())  # what others hold is for the final judgement
             plan = ClientPlan(self.configuration, seed, number, self._strategy.shared, threads)
             if self._ledger is not None:
-                defence = defence_of(self.configuration, name, own, self._ledger, number)
-                plan = replace(plan, defence=defence, ledger=self._ledger)
+                plan = replace(plan, ledger=self._ledger)
             clients[name] = Client(name, own, plan, folder, self._observer.advance)
         return clients
 
@@ -211,7 +210,7 @@ class Federation:
         else:
             self._memory.stale += 1
 
-    def _validation_scores(self) -> dict[str, Scores]:
+    def _validation_scores(self) -> dict[str, RankingMetrics]:
         """Asked of the clients; of defended ones, which do not answer, the experimenter finds out for himself."""
         if not self._strategy.pooled and self._ledger is None:
             return self.server.evaluate("valid")
@@ -222,9 +221,9 @@ class Federation:
             sample=self.configuration.training.validation_triples or None,
             threads=self.configuration.training.threads,
         )
-        return {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+        return {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
 
-    def _record_of(self, scores: Mapping[str, Scores], split: str) -> dict[str, Any]:
+    def _record_of(self, scores: Mapping[str, RankingMetrics], split: str) -> dict[str, Any]:
         return {
             "round": self.server.round,
             "split": split,
@@ -249,7 +248,7 @@ class Federation:
     def _finish(self) -> Run:
         tensors, facts = self._best_tensors()
         evaluations = self._as_run(tensors).evaluate("test", threads=self.configuration.training.threads)
-        scores = {name: Scores.of(evaluation) for name, evaluation in evaluations.items()}
+        scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
         history = list(self._memory.history)
         if scores:
             record = {**self._record_of(scores, "test"), "round": facts["round"]}
@@ -290,8 +289,9 @@ class Federation:
             tensors[f"relations/{name}"] = shared["relations"][places[name]] if places else tables.relations
             if "entities" not in shared:
                 tensors[f"entities/{name}"] = tables.entities
-            released = model_arrays(self.clients[name].released)
-            tensors |= {f"counts/{name}/{key}": array for key, array in released.items()}
+            released = self.clients[name].released
+            arrays = released.model_arrays() if released else {}
+            tensors |= {f"counts/{name}/{key}": array for key, array in arrays.items()}
         return tensors
 
     def _begin_from(self, start: Mapping[Shared, Mapping[str, Table]]) -> None:
@@ -323,12 +323,12 @@ def drafted(shards: Sequence[Graph], configuration: Configuration, kept: bool = 
     `kept`: the run has a ledger on disk.
     Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
     """
-    if configuration.privacy.defence == "none":
+    if not chosen_defence(configuration).keeps_ledger:
         return None
     ledger, names = Ledger.in_memory(kept), NameFiles()
     trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
     for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
-        defence_of(configuration, name, shard, ledger, number)
+        client_defence(configuration, name, shard, ledger, number)
     return Draft(ledger, names)
 
 

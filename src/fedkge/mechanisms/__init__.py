@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fedkge.mechanisms.adafest import Adafest
 from fedkge.mechanisms.clipping import Clip, PerTriple
 from fedkge.mechanisms.dense import Dense
@@ -16,22 +14,20 @@ from fedkge.mechanisms.plan import StepPlan
 from fedkge.mechanisms.ptr import Ptr
 from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.mechanisms.sampling import PoissonSampling
-from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, Schedule
-from fedkge.mechanisms.selection import Selected, Selection, Touched
+from fedkge.mechanisms.schedule import ByValidation, Constant, GeometricDecay, Schedule, ScheduleSettings
+from fedkge.mechanisms.selection import Selected, Selection, SelectionSettings, Touched
 
-SELECTIONS: dict[str, type[Any]] = {
+SELECTIONS: dict[str, type[Selection]] = {
     selection.name: selection for selection in (Dense, Adafest, Fest, Ptr, PtrPublished, DensePublished)
 }
-"""Every selection by the name of its option value; each takes the arguments that it needs."""
+"""Every selection by the name of its option value; each builds itself from `SelectionSettings`."""
 
-PUBLISHED = frozenset(name for name, selection in SELECTIONS.items() if not selection.is_private)
-"""Selections that are kept only to reproduce a paper: nothing is private under them."""
-
-SCHEDULES: dict[str, type[Any]] = {"constant": Constant, "decay": GeometricDecay, "validation": ByValidation}
-"""Every noise schedule by the name of its option value; each takes the base multiplier first."""
+SCHEDULES: dict[str, type[Schedule]] = {
+    schedule.name: schedule for schedule in (Constant, GeometricDecay, ByValidation)
+}
+"""Every noise schedule by the name of its option value; each builds itself from `ScheduleSettings`."""
 
 __all__ = [
-    "PUBLISHED",
     "SCHEDULES",
     "SELECTIONS",
     "Adafest",
@@ -50,8 +46,10 @@ __all__ = [
     "PtrPublished",
     "PublicNegatives",
     "Schedule",
+    "ScheduleSettings",
     "Selected",
     "Selection",
+    "SelectionSettings",
     "StepPlan",
     "Touched",
 ]

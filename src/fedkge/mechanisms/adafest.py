@@ -11,11 +11,19 @@ import numpy as np
 from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import SampledPair
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched, rows_outside
+from fedkge.mechanisms.selection import (
+    Built,
+    Rows,
+    Selected,
+    Selection,
+    SelectionSettings,
+    Touched,
+    rows_outside,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Adafest:
+class Adafest(Selection):
     """Releases the rows j with count_j + N(0, 2 selection_multiplier**2) >= threshold.
 
     Sensitivity: a triple adds 1 to the counts of at most two rows: `Touched.count_sensitivity`. The deviation is
@@ -36,6 +44,12 @@ class Adafest:
     name: ClassVar[str] = "adafest"
     is_private: ClassVar[bool] = True
     releases_all: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - drawn per step
+        """Selection and gradient share the step's noise."""
+        selection, gradient = cls.split(settings.noise, settings.share)
+        return cls(selection, settings.threshold), gradient
 
     def __post_init__(self) -> None:
         if not (0 < self.selection_multiplier < math.inf and math.isfinite(self.threshold)):

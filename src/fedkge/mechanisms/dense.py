@@ -9,11 +9,11 @@ import numpy as np
 
 from fedkge.mechanisms.events import SampledGaussian
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(Selection):
     """DPSGD: noise on all entity rows and all relation rows.
 
     Sensitivity: the joint clip, over both tables. Guarantee: one Gaussian on a Poisson sample. Proof:
@@ -27,6 +27,11 @@ class Dense:
     name: ClassVar[str] = "dense"
     is_private: ClassVar[bool] = True
     releases_all: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - has no options
+        """All of the noise is the gradient's."""
+        return cls(), settings.noise
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:  # noqa: ARG002 - no coins needed
         """All rows."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from fedkge.mechanisms.events import PublishedGaussian
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
 
 
 @dataclass(frozen=True, slots=True)
-class DensePublished:
+class DensePublished(Selection):
     """DPSGD as Algorithm 1 prints it without its blue lines: noise on all entity rows, relations take raw gradients.
 
     Its event is priced by the formula that the paper prints. Why neither holds: docs/proofs/published.md.
@@ -26,6 +26,11 @@ class DensePublished:
     name: ClassVar[str] = "dense-published"
     is_private: ClassVar[bool] = False
     releases_all: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - has no options
+        """All of the noise is the gradient's."""
+        return cls(), settings.noise
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:  # noqa: ARG002 - no coins needed
         """All rows."""

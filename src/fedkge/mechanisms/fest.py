@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Gaussian, SampledGaussian
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fest:
+class Fest(Selection):
     """Releases the same `rows` in every step.
 
     Sensitivity: the joint clip, as for dense noise. Guarantee: each step is one Gaussian on a Poisson sample
     (docs/proofs/dense.md: leaving out rows that are fixed in advance is post-processing); a histogram costs one
-    Gaussian over the whole data once, before the first step (docs/proofs/adafest.md), `histogram_event`.
+    Gaussian over the whole data once, before the first step (docs/proofs/adafest.md), `events_once`.
 
     >>> Fest(np.array([4, 2], np.int32)).rows.tolist()
     [2, 4]
@@ -33,6 +33,22 @@ class Fest:
     name: ClassVar[str] = "fest"
     is_private: ClassVar[bool] = True
     releases_all: ClassVar[bool] = False
+    draws_once: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:
+        """All of a step's noise is the gradient's; the histogram is paid once."""
+        return cls(np.empty(0, np.int32) if rows is None else rows, cls._multiplier(settings)), settings.noise
+
+    @classmethod
+    def draw(cls, settings: SelectionSettings, triples: Rows, source: NoiseSource) -> Rows:
+        """The rows with most triples, by the noisy histogram."""
+        keep = max(1, round(settings.kept * settings.entities))
+        return cls.of_histogram(triples, settings.entities, keep, cls._multiplier(settings), source).rows
+
+    @staticmethod
+    def _multiplier(settings: SelectionSettings) -> float:
+        return float(settings.first_noise / settings.share**0.5)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", np.unique(self.rows).astype(np.int32))
@@ -60,9 +76,9 @@ class Fest:
         """One Gaussian on a Poisson sample; the histogram is charged apart, once."""
         return SampledGaussian(rate, multiplier)
 
-    def histogram_event(self) -> Gaussian | None:
-        """What the choice of rows cost, to be charged once; None when the rows are public."""
-        return None if self.histogram_multiplier is None else Gaussian(self.histogram_multiplier)
+    def events_once(self) -> tuple[Gaussian, ...]:
+        """The histogram that the rows come from; nothing when they are public."""
+        return () if self.histogram_multiplier is None else (Gaussian(self.histogram_multiplier),)
 
 
 def degrees(triples: NDArray[np.int32], table: int) -> NDArray[np.int64]:

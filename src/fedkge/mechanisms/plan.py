@@ -8,8 +8,6 @@ from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.dense import Dense
 from fedkge.mechanisms.events import Charge, Event
-from fedkge.mechanisms.ptr import Ptr
-from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.mechanisms.sampling import PoissonSampling
 from fedkge.mechanisms.selection import Selection
 
@@ -41,10 +39,9 @@ class StepPlan:
             raise PrivacyError(f"expected a batch and a public size of at least 1, got {self.batch}, {self.triples}")
         if not 0 < self.multiplier < float("inf"):
             raise PrivacyError(f"expected a positive noise multiplier, got {self.multiplier}")
-        if isinstance(self.selection, Ptr | PtrPublished):
-            theirs, ours = (self.selection.clip, self.selection.batch), (self.clip, self.batch)
-            if theirs != ours:
-                raise PrivacyError(f"expected a selection for the plan's clip and batch {ours}, got {theirs}")
+        theirs, ours = self.selection.made_for, (self.clip, self.batch)
+        if theirs is not None and theirs != ours:
+            raise PrivacyError(f"expected a selection for the plan's clip and batch {ours}, got {theirs}")
 
     @property
     def rate(self) -> float:

@@ -17,11 +17,11 @@ from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import SampledTest
 from fedkge.mechanisms.gaps import Ordered, candidates
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
 
 
 @dataclass(frozen=True, slots=True)
-class Ptr:
+class Ptr(Selection):
     """Guesses by Gumbel noise where the sorted norms fall most, and releases the rows above if a noisy gap is wide.
 
     Sensitivity: one triple moves a gap by at most min(2 C2, sqrt(2) C1) and two gaps against each other by at most
@@ -47,6 +47,23 @@ class Ptr:
     name: ClassVar[str] = "ptr"
     is_private: ClassVar[bool] = True
     releases_all: ClassVar[bool] = False
+    makes_tests: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - drawn per step
+        """Guess, test and gradient have the same multiplier."""
+        noise = settings.noise
+        return cls(settings.clip, settings.batch, noise, noise, settings.failure), noise
+
+    @classmethod
+    def check(cls, settings: SelectionSettings) -> None:
+        """There must be gaps to choose from."""
+        candidates(settings.batch, settings.entities)
+
+    @property
+    def made_for(self) -> tuple[Clip, int]:
+        """The clip and batch that the bound on gaps holds for."""
+        return self.clip, self.batch
 
     def __post_init__(self) -> None:
         if not (self.batch >= 1 and self.gap_multiplier > 0 and self.test_multiplier > 0 and 0 < self.failure < 0.5):

@@ -13,11 +13,11 @@ from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import PublishedTest
 from fedkge.mechanisms.gaps import Ordered, candidates
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Selected, Touched
+from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
 
 
 @dataclass(frozen=True, slots=True)
-class PtrPublished:
+class PtrPublished(Selection):
     """The paper's private selection, which is not private as claimed: a gap moves by more than the C2 it allows for.
 
     Its event is priced by the formulas that the paper prints. Why neither holds: docs/proofs/published.md.
@@ -40,6 +40,23 @@ class PtrPublished:
     name: ClassVar[str] = "ptr-published"
     is_private: ClassVar[bool] = False
     releases_all: ClassVar[bool] = False
+    makes_tests: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - drawn per step
+        """Guess, test and gradient have the same multiplier."""
+        noise = settings.noise
+        return cls(settings.clip, settings.batch, noise, noise, settings.failure), noise
+
+    @classmethod
+    def check(cls, settings: SelectionSettings) -> None:
+        """There must be gaps to choose from."""
+        candidates(settings.batch, settings.entities)
+
+    @property
+    def made_for(self) -> tuple[Clip, int]:
+        """The clip and batch that the bound on gaps holds for."""
+        return self.clip, self.batch
 
     def __post_init__(self) -> None:
         if not (self.batch >= 1 and self.gap_multiplier > 0 and self.test_multiplier > 0 and 0 < self.failure < 1):

@@ -10,21 +10,43 @@ from typing import ClassVar, Protocol
 from fedkge.base.errors import ConfigurationError
 
 
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """What a schedule is built from: options, all of them public."""
+
+    base: float
+    decay: float
+    least_gain: float
+    validation_rounds: int
+    """A validation follows every so many rounds; 0 means never."""
+
+
 class Schedule(Protocol):
     """The noise multiplier of each round, from a base that the budget is calibrated to. Rounds count from 1."""
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether a multiplier depends on what was released before: then only a Rényi filter keeps the budget."""
+    name: ClassVar[str]
+    """The name of its option value."""
+    adaptive: ClassVar[bool]
+    """Whether a multiplier depends on public validations of what was released before: then only a Rényi filter keeps
+    the budget.
+    """
+
+    @classmethod
+    def build(cls, settings: ScheduleSettings) -> Schedule:
+        """The schedule from its options."""
         ...
 
     def multiplier(self, round_number: int, history: Sequence[float] = ()) -> float:
         """The multiplier of this round; `history` holds the public validation MRRs up to now, first to last."""
         ...
 
+    def least(self, round_number: int) -> float:
+        """The least multiplier that this round may have, whatever validations say."""
+        return self.multiplier(round_number)
+
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Schedule):
     """The same noise in every round.
 
     >>> Constant(1.5).multiplier(7)
@@ -33,7 +55,13 @@ class Constant:
 
     base: float
 
+    name: ClassVar[str] = "constant"
     adaptive: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, settings: ScheduleSettings) -> Constant:
+        """From the options that it reads."""
+        return cls(settings.base)
 
     def __post_init__(self) -> None:
         _check(self.base)
@@ -44,7 +72,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricDecay:
+class GeometricDecay(Schedule):
     """Less noise by the factor `decay` after every `interval_rounds`, fixed before training.
 
     >>> decay = GeometricDecay(2.0, decay=0.5, interval_rounds=3)
@@ -56,7 +84,13 @@ class GeometricDecay:
     decay: float = 0.95
     interval_rounds: int = 1
 
+    name: ClassVar[str] = "decay"
     adaptive: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, settings: ScheduleSettings) -> GeometricDecay:
+        """From the options that it reads."""
+        return cls(settings.base, settings.decay)
 
     def __post_init__(self) -> None:
         _check(self.base, self.decay)
@@ -69,7 +103,7 @@ class GeometricDecay:
 
 
 @dataclass(frozen=True, slots=True)
-class ByValidation:
+class ByValidation(Schedule):
     """Less noise by the factor `decay` (eta) after each validation that gained less than `least_gain` (Delta).
 
     The validation must be on public triples. Even so the embeddings that it scores were trained on private ones, so the
@@ -82,8 +116,16 @@ class ByValidation:
     base: float
     decay: float = 0.95
     least_gain: float = 0.001
+    validation_rounds: int = 1
+    """A validation follows every so many rounds."""
 
+    name: ClassVar[str] = "validation"
     adaptive: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: ScheduleSettings) -> ByValidation:
+        """From the options that it reads."""
+        return cls(settings.base, settings.decay, settings.least_gain, settings.validation_rounds)
 
     def __post_init__(self) -> None:
         _check(self.base, self.decay)
@@ -92,6 +134,11 @@ class ByValidation:
         """The base times the decay for every validation that gained too little; the first has nothing to beat."""
         gains = (after - before for before, after in pairwise(history))
         return float(self.base * self.decay ** sum(gain < self.least_gain for gain in gains))
+
+    def least(self, round_number: int) -> float:
+        """One decay for every validation so far but the first."""
+        validations = (round_number - 1) // max(1, self.validation_rounds)
+        return float(self.base * self.decay ** max(0, validations - 1))
 
 
 def _check(base: float, decay: float = 1.0) -> None:

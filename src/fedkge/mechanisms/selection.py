@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.compiled import strict, strict_sum
 from fedkge.mechanisms.events import Event
 from fedkge.mechanisms.noise import NoiseSource
@@ -61,23 +62,67 @@ class Selected:
     passed: bool | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """What a selection is built from: options and public numbers, never data."""
+
+    noise: float
+    """The multiplier of the whole step, which selection and gradient share."""
+    first_noise: float
+    """The multiplier of the first round: what is drawn once uses it, whatever a schedule does later."""
+    clip: Clip
+    batch: int
+    entities: int
+    share: float
+    """The share of the privacy cost that pays for the selection."""
+    threshold: float
+    kept: float
+    """The share of the rows that a selection keeps, if it chooses them once."""
+    failure: float
+    """How likely a test may pass wrongly."""
+
+
+Rows: TypeAlias = NDArray[np.int32]
+Built: TypeAlias = "tuple[Selection, float]"
+"""A selection, and the multiplier of the noise on gradients that it leaves."""
+
+
 class Selection(Protocol):
-    """A private choice of entity rows. Relation rows are always released, all of them, with noise."""
+    """A private choice of entity rows. Relation rows are always released, all of them, with noise.
 
-    @property
-    def name(self) -> str:
-        """The name of its option value."""
+    A class that names this one as its base states `name`, `is_private` and `releases_all`, and writes `build`, `select`
+    and `event`. The other methods have an answer here that suits a selection without tests that draws nothing once.
+    """
+
+    name: ClassVar[str]
+    """The name of its option value."""
+    is_private: ClassVar[bool]
+    """Whether its event is a proved bound; False for what is kept only to reproduce a paper."""
+    releases_all: ClassVar[bool]
+    """Whether every row is released in every step: what negatives inside the clipped gradient need."""
+    makes_tests: ClassVar[bool] = False
+    """Whether a step makes a test and releases whether it passed."""
+    draws_once: ClassVar[bool] = False
+    """Whether rows are drawn once, before the first step (`draw`), and paid for then (`events_once`)."""
+
+    @classmethod
+    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:
+        """The selection of a step; `rows` are those that `draw` returned, None before that."""
         ...
 
-    @property
-    def is_private(self) -> bool:
-        """Whether its event is a proved bound; False for what is kept only to reproduce a paper."""
-        ...
+    @classmethod
+    def check(cls, settings: SelectionSettings) -> None:
+        """Raise a PrivacyError where public numbers leave nothing to choose, before anything is paid."""
+
+    @classmethod
+    def draw(cls, settings: SelectionSettings, triples: Rows, source: NoiseSource) -> Rows:
+        """The rows that are chosen once from distinct triples; `events_once` says what that costs."""
+        raise NotImplementedError(f"selection {cls.name} draws nothing once")
 
     @property
-    def releases_all(self) -> bool:
-        """Whether every row is released in every step: what negatives inside the clipped gradient need."""
-        ...
+    def made_for(self) -> tuple[Clip, int] | None:
+        """The clip and the batch that its bounds hold for; None if they hold for all."""
+        return None
 
     def select(self, touched: Touched, source: NoiseSource) -> Selected:
         """Choose the rows of one step."""
@@ -86,6 +131,10 @@ class Selection(Protocol):
     def event(self, rate: float, multiplier: float) -> Event:
         """What the step costs: this choice and the release with `multiplier`, on one Poisson sample at `rate`."""
         ...
+
+    def events_once(self) -> tuple[Event, ...]:
+        """What `draw` costs, charged once."""
+        return ()
 
 
 def rows_outside(rows: NDArray[np.int32], ranks: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Scores = NDArray[np.floating[Any]]
+Floats = NDArray[np.floating[Any]]
 
 LIMIT = 80.0
 """Scores are clamped here before an exponential: exp overflows float32 beyond 88."""
@@ -22,11 +22,11 @@ class LossGradient(NamedTuple):
     """The loss of a batch and its derivatives by the positive and negative scores."""
 
     loss: float
-    positive: Scores
-    negative: Scores
+    positive: Floats
+    negative: Floats
 
 
-def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> LossGradient:
+def self_adversarial(positive: Floats, negative: Floats, temperature: float) -> LossGradient:
     """Loss and slopes for scores of shape (B,) and (B, m); temperature 0 weighs all negatives alike.
 
     >>> result = self_adversarial(np.array([0.0]), np.array([[0.0, 0.0]]), temperature=1.0)
@@ -47,7 +47,7 @@ def self_adversarial(positive: Scores, negative: Scores, temperature: float) -> 
     return LossGradient(loss, lost, growth)
 
 
-def triple_slopes(positive: Scores, negative: Scores, temperature: float) -> tuple[Scores, Scores]:
+def triple_slopes(positive: Floats, negative: Floats, temperature: float) -> tuple[Floats, Floats]:
     """The slopes of each triple's own loss, by its positive score and by its negative ones (there may be none).
 
     What a triple gives does not depend, to the last bit, on which triples stand beside it: every step here works on
@@ -62,7 +62,7 @@ def triple_slopes(positive: Scores, negative: Scores, temperature: float) -> tup
     return pull, _softmax(negative, temperature) * _sigmoid(negative)
 
 
-def negative_slopes(negative: Scores, temperature: float) -> Scores:
+def negative_slopes(negative: Floats, temperature: float) -> Floats:
     """The slopes by the negative scores alone, for negatives that belong to no positive triple.
 
     >>> negative_slopes(np.array([[0.0, 0.0]]), temperature=1.0).tolist()
@@ -70,7 +70,7 @@ def negative_slopes(negative: Scores, temperature: float) -> Scores:
     """
     growth = np.exp(np.clip(negative, -LIMIT, LIMIT))
     plain = temperature == 1.0 and float(np.abs(negative).max(initial=0)) <= LIMIT
-    slopes: Scores = growth / growth.sum(axis=1, keepdims=True) if plain else _softmax(negative, temperature)
+    slopes: Floats = growth / growth.sum(axis=1, keepdims=True) if plain else _softmax(negative, temperature)
     slopes *= growth
     growth += 1
     slopes /= growth
@@ -78,7 +78,7 @@ def negative_slopes(negative: Scores, temperature: float) -> Scores:
     return slopes
 
 
-def _exponentials(scores: Scores) -> tuple[Scores, Scores, Scores | None]:
+def _exponentials(scores: Floats) -> tuple[Floats, Floats, Floats | None]:
     """exp(x) and 1 + exp(x) of clamped scores, and what was cut off above (None where nothing was cut off)."""
     clamped = np.clip(scores, -LIMIT, LIMIT)
     growth = np.exp(clamped)
@@ -86,20 +86,20 @@ def _exponentials(scores: Scores) -> tuple[Scores, Scores, Scores | None]:
     return growth, growth + 1, excess
 
 
-def _sigmoid(scores: Scores) -> Scores:
+def _sigmoid(scores: Floats) -> Floats:
     """1 / (1 + exp(-x)) of clamped scores, number by number."""
-    result: Scores = 1 / (1 + np.exp(-np.clip(scores, -LIMIT, LIMIT)))
+    result: Floats = 1 / (1 + np.exp(-np.clip(scores, -LIMIT, LIMIT)))
     return result
 
 
-def _softplus(total: Scores, excess: Scores | None) -> Scores:
+def _softplus(total: Floats, excess: Floats | None) -> Floats:
     """log(1 + exp(x)), beyond the clamp x itself."""
-    logarithm: Scores = np.log(total, out=total)
+    logarithm: Floats = np.log(total, out=total)
     return logarithm if excess is None else logarithm + excess
 
 
-def _softmax(scores: Scores, temperature: float) -> Scores:
-    weights: Scores = scores - scores.max(axis=1, keepdims=True)
+def _softmax(scores: Floats, temperature: float) -> Floats:
+    weights: Floats = scores - scores.max(axis=1, keepdims=True)
     weights *= temperature
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=1, keepdims=True)

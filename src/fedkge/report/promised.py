@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedkge.accounting.accountants import make_accountant
-from fedkge.accounting.facts import NoisyCopy, Payment
+from fedkge.accounting.facts import Payment
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.validity import FaultKind, faults
 from fedkge.configuration import Configuration
-from fedkge.report.copies_held import gather_copies
-from fedkge.report.document import Claim, ClientClaim, PaidFigure, Spending
+from fedkge.report.document import Claim, ClientClaim, HeldCopy, PaidFigure, Spending
 from fedkge.report.numbers import epsilon, percent, small
 from fedkge.report.promise_words import GUARANTEE, NEIGHBOURS, fact_rows, fault_words, mechanism_sentence
 from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
+from fedkge.runs.released import described, holdings
 
 if TYPE_CHECKING:
     from fedkge.accounting.ledger import Entry, Ledger
@@ -63,9 +63,9 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         limit_tpr=limit,
         meaning=" ".join((*([] if faults(promise) else [GUARANTEE]), _meaning(name, limit))) if proved else "",
         guessing=tuple(_guessing(clients)),
-        copies=gather_copies(run, ledger.promises),
+        copies=tuple(_held(run, ledger.promises)),
         facts=(*fact_rows(promise.facts), *_paid_facts(ledger, name)),
-        warnings=(*_copies(ledger.promises.values(), configuration), *_warnings(promise, clients)),
+        warnings=(*described(configuration).cautions, *_warnings(promise, clients)),
         trusted=trusted(configuration, promised=True),
         released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
         not_covered=not_covered(configuration, promise.facts.names),
@@ -131,25 +131,16 @@ def _meaning(client: str, limit: float) -> str:
     return f"{reach} So large an epsilon allows much on paper: judge it together with the attacks and the audit."
 
 
+def _held(run: Path, promises: Mapping[str, Promise]) -> Iterator[HeldCopy]:
+    """One entry for each client whose release holds some of its graph."""
+    for client, found in holdings(run, promises).items():
+        yield HeldCopy(client, found.believed, found.true, found.precision, found.share, found.words)
+
+
 def _paid_facts(ledger: Ledger, name: str) -> tuple[tuple[str, str], ...]:
     """What figures cost, of the budget that the page shows."""
     paid = math.fsum(extra.epsilon for extra in ledger.extras(name))
     return (("paid figures", f"epsilon {paid:g}, on top of the budget of the rounds"),) if paid else ()
-
-
-def _copies(promises: Iterable[Promise], configuration: Configuration) -> Iterator[str]:
-    """What a reader must know of noisy copies."""
-    if not any(isinstance(promise.facts.mechanism, NoisyCopy) for promise in promises):
-        return
-    yield (
-        "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one "
-        "triple is worth, and how much of each graph the copies hold."
-    )
-    if configuration.experiment.canaries and configuration.experiment.canary_source not in ("likely", "real"):
-        yield (
-            "Random canaries are hardly ever asked about, so attacks and an audit on them say little about "
-            "ordinary triples: train with `--canary-source likely`, read design B, and judge by epsilon."
-        )
 
 
 def _warnings(promise: Promise, clients: tuple[ClientClaim, ...]) -> tuple[str, ...]:

@@ -103,7 +103,9 @@ MESSAGES: Mapping[str, str] = {
 }
 """What a defended site sends, by the kind of message, and why each may be seen."""
 
-REFUSED: Mapping[str, str] = {"Scores": "metrics of private triples: a defended client refuses to rank for the server"}
+REFUSED: Mapping[str, str] = {
+    "RankingMetrics": "metrics of private triples: a defended client refuses to rank for the server"
+}
 """Messages that a defended site never sends."""
 
 SITE_OUTPUTS: Mapping[str, str] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedkge.accounting.facts import NameRule
 from fedkge.configuration import Configuration
+from fedkge.runs.released import described
 
 NO_PROMISE = "No promise was made: this run has no defence, and nothing limits what its messages give away."
 NOT_ATTACKED = "Not measured: no attack has been made on this run (`fedkge attack RUN`)."
@@ -102,14 +103,6 @@ SHAREABLE_LIMITS = (
 )
 
 
-STANDS_OUT = (
-    "A canary is a random triple and stands out: it shows more than an ordinary triple gives away. Read design B "
-    "beside."
-)
-NOT_ASKED = (
-    "A canary is a random triple, and a noisy copy asks for likely ones: it shows less than an ordinary triple gives "
-    "away. Read design B beside."
-)
 ORDINARY = (
     "The attacked triples are real ones (design R). The shadow attack knows every triple but their coins: the worst "
     "case, not a likely one."
@@ -120,9 +113,7 @@ def limits(configuration: Configuration) -> tuple[str, ...]:
     """How far the page's numbers go."""
     if configuration.experiment.canary_source == "real":
         return (ORDINARY, *LIMITS)
-    if not configuration.privacy.copy_share:
-        return (STANDS_OUT, *LIMITS)
-    return LIMITS if configuration.experiment.canary_source == "likely" else (NOT_ASKED, *LIMITS)
+    return (*described(configuration).canaries, *LIMITS)
 
 
 def asked_about(asked: int, canaries: int) -> str:

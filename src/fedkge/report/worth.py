@@ -10,6 +10,7 @@ from fedkge.configuration import Configuration
 from fedkge.report.document import Utility, UtilityRow
 from fedkge.report.numbers import share, signed
 from fedkge.report.wording import NOT_RANKED
+from fedkge.runs.released import is_defended
 from fedkge.runs.run import RunDirectory
 
 PRIVATE_CONTROL = "popularity, epsilon 1"
@@ -81,10 +82,10 @@ def _label(configuration: Configuration) -> str:
     """The run in a few words: strategy, and defence with its budget."""
     names = {"isolated": "no federation", "pooled": "all data in one place"}
     way = names.get(configuration.federation.strategy, configuration.federation.strategy)
-    if configuration.federation.strategy != "isolated" and configuration.privacy.defence == "none":
-        return f"{configuration.model.name}, {way}, no defence"
-    if configuration.privacy.defence == "none":
-        return f"{configuration.model.name}, {way}"
+    if not is_defended(configuration):
+        return f"{configuration.model.name}, {way}" + (
+            "" if configuration.federation.strategy == "isolated" else ", no defence"
+        )
     budget = "" if configuration.privacy.epsilon is None else f" at epsilon {configuration.privacy.epsilon:g}"
     return f"{configuration.model.name}, {way}, {configuration.privacy.defence}{budget}"
 

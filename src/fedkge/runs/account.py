@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import PrivacyError, RunError
+from fedkge.defences import chosen_defence
 from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.state_file import is_drawn, load_state, unknown_state
 from fedkge.store.durable_files import PARTIAL, fingerprint, load_facts
@@ -49,7 +50,7 @@ def open_account(run: Path) -> Ledger | None:
     directory = RunDirectory(run)
     states = list(_states(directory.checkpoints))  # before the ledger: a running client writes its line first
     configuration, provenance = directory.read_configuration() if directory.exists() else (None, {})
-    defended = configuration is not None and configuration.privacy.defence != "none"
+    defended = configuration is not None and chosen_defence(configuration).keeps_ledger
     if not defended and (not directory.ledger.is_file() or directory.ledger.stat().st_size == 0):
         return None
     ledger = Ledger.read(directory.ledger, str(provenance.get("run", "")))

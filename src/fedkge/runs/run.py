@@ -3,7 +3,7 @@
 `model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
 `relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. If clients share
 no entities (isolated, FedR), each has its own table, `entities/c`. A defence that counts adds `counts/c/...`, the
-noisy counts that belong to the client's model (`fedkge.defences.releases`).
+noisy counts that belong to the client's model (`fedkge.defences.release`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from fedkge.accounting.ledger_lines import fresh_token
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.base.plain_files import read_text
 from fedkge.configuration import Configuration, flat_options, read_table
-from fedkge.defences.counts import CountPrior
-from fedkge.defences.noisy_copy import CopyPrior
-from fedkge.defences.releases import prior_of
+from fedkge.defences import chosen_defence
+from fedkge.defences.release import Release
 from fedkge.evaluation import Evaluation, evaluate
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
+from fedkge.models.embedding import Prior
 from fedkge.models.scorer import Scorer
 from fedkge.store.data_key import FILE_NAME as DATA_KEY
 from fedkge.store.data_key import DataKey, create_key, key_name, read_key
@@ -109,11 +109,16 @@ class Run:
         tables = Tables(entities, self.tensors[f"relations/{client}"])
         return Embedding(scorer_of(self.configuration), tables, self.configuration.model.margin, self.prior(client))
 
-    def prior(self, client: str) -> CountPrior | CopyPrior | None:
-        """What the client's noisy counts add to its scores; None where its defence does not count."""
+    def released(self, client: str) -> Release | None:
+        """What the client's model holds of what its defence released once; None where it released nothing."""
         start = f"counts/{client}/"
-        counts = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
-        return prior_of(counts, self.configuration.privacy.count_weight)
+        arrays = {name.removeprefix(start): array for name, array in self.tensors.items() if name.startswith(start)}
+        return chosen_defence(self.configuration).read_release(arrays) if arrays else None
+
+    def prior(self, client: str) -> Prior | None:
+        """What the client's release adds to its scores; None where it released nothing once."""
+        released = self.released(client)
+        return released.prior(self.configuration.privacy.count_weight) if released else None
 
     def evaluate(
         self,
@@ -222,7 +227,7 @@ class RunDirectory:
         make_folder(self.checkpoints)
         if not (self.path / LEDGER).exists():
             write_atomically(self.path / LEDGER, b"")
-        identity = {"run": fresh_token()} if configuration.privacy.defence != "none" else {}
+        identity = {"run": fresh_token()} if chosen_defence(configuration).keeps_ledger else {}
         text = configuration.to_toml() + "\n" + tomlkit.dumps({"provenance": {**identity, **provenance}})
         write_atomically(self.path / CONFIG, text.encode())
 

@@ -18,7 +18,8 @@ from typing_extensions import TypedDict
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import PrivacyError, RunError
-from fedkge.defences.releases import Released, released_of
+from fedkge.defences.defence import Defence
+from fedkge.defences.release import Release
 from fedkge.store.durable_files import (
     beside,
     fingerprint,
@@ -120,12 +121,12 @@ def is_drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> b
     return bool(facts["served"]) or any(name.startswith(RELEASED) for name in tensors)
 
 
-def saved_release(path: Path) -> Released | None:
-    """The one-time release in this checkpoint of a client."""
-    return release_in(load_tensors(path)[0])
+def saved_release(path: Path, defence: Defence) -> Release | None:
+    """The one-time release in this checkpoint of a client, under this defence."""
+    return release_in(load_tensors(path)[0], defence)
 
 
-def release_in(tensors: Mapping[str, NDArray[Any]]) -> Released | None:
+def release_in(tensors: Mapping[str, NDArray[Any]], defence: Defence) -> Release | None:
     """The one-time release in a client's state."""
     arrays = {name.removeprefix(RELEASED): array for name, array in tensors.items() if name.startswith(RELEASED)}
-    return released_of(arrays) if arrays else None
+    return defence.read_release(arrays) if arrays else None

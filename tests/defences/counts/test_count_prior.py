@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fedkge.base.errors import RunError
-from fedkge.defences.counts import CountPrior, ReleasedCounts
+from fedkge.defences.counts.count_prior import CountPrior
 from fedkge.defences.counts.denoising import Posterior, Profile
-from fedkge.defences.counts.released import CountPlan, profile_cells
+from fedkge.defences.counts.released import CountPlan, ReleasedCounts, profile_cells
 from fedkge.evaluation import evaluate
 from fedkge.evaluation.popularity import Popularity
 from fedkge.graph import Graph

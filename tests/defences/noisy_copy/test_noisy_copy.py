@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fedkge.base.errors import RunError
+from fedkge.defences import DEFENCES
 from fedkge.defences.counts.denoising import Profile, Row
 from fedkge.defences.noisy_copy import CopyPlan, CopyPrior, NoisyCopy, noisy_copy
 from fedkge.defences.noisy_copy.expectation import Ends, asked_cells, ends_of, least_rate
 from fedkge.defences.noisy_copy.noisy_copy import held_out, triples_of, truths
-from fedkge.defences.releases import model_arrays, prior_of, released_of
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding, ModelShape, initial_tables, make_scorer
@@ -145,7 +145,7 @@ def test_a_model_changes_what_is_believed():
 
 def test_a_copy_survives_a_file_and_a_model_holds_no_answers():
     copy = copied(NOISY)
-    again = released_of(copy.arrays())
+    again = DEFENCES["recommended"].read_release(copy.arrays())
     assert isinstance(again, NoisyCopy)
     assert as_set(again.believed()) == as_set(copy.believed())
     assert again.questions is not None
@@ -153,16 +153,16 @@ def test_a_copy_survives_a_file_and_a_model_holds_no_answers():
     assert again.questions.among(copy.cells).all()
     every = np.arange(SIZES[1] * SIZES[0] ** 2)
     assert again.questions.among(every).tolist() == copy.questions.among(every).tolist()
-    arrays = model_arrays(copy)
+    arrays = copy.model_arrays()
     assert len(arrays["cells"]) == len(arrays["rates"]) == 0
     assert not {"least", "count_keys", "count_values"} & set(arrays)
     with pytest.raises(RunError, match="noisy copy"):
-        released_of({"cells": copy.cells})
+        DEFENCES["recommended"].read_release({"cells": copy.cells})
 
 
 def test_a_prior_ranks_by_expected_counts_under_any_numbers():
     copy = copied(NOISY)
-    prior = prior_of(model_arrays(copy), 2.0)
+    prior = DEFENCES["recommended"].read_release(copy.model_arrays()).prior(2.0)
     assert isinstance(prior, CopyPrior)
     scores = np.zeros((1, SIZES[0]), np.float32)
     prior.add_scores(np.array([[0, 1, 0]], np.int32), "head", scores)
@@ -170,7 +170,7 @@ def test_a_prior_ranks_by_expected_counts_under_any_numbers():
     assert np.array_equal(np.argsort(scores[0], kind="stable"), np.argsort(expected, kind="stable"))
     assert prior.of_triples(np.array([[7, 1, 3]], np.int32), "head")[0] == pytest.approx(scores[0, 7])
     order = np.array([5, 3, 9])
-    renumbered = CopyPrior(copy.renumbered(order, np.array([1])), 2.0)
+    renumbered = copy.renumbered(order, np.array([1])).prior(2.0)
     few = np.zeros((1, 3), np.float32)
     renumbered.add_scores(np.array([[0, 0, 0]], np.int32), "head", few)
     assert few[0].tolist() == pytest.approx(scores[0, order].tolist())

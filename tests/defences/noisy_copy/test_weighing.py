@@ -72,7 +72,7 @@ def test_ranks_are_those_of_a_plain_ranking_of_scores_with_counts(side):
     known = GRAPH.train
     expected = []
     for weight in WEIGHTS:
-        ranking = rank(replace(one, prior=CopyPrior(COPY, weight)), triples, known)
+        ranking = rank(replace(one, prior=CopyPrior(COPY.expected, weight)), triples, known)
         expected.append((1 / getattr(ranking, side).realistic).sum())
     np.testing.assert_allclose(_reciprocal_ranks(COPY, one, triples, known, side), expected, rtol=1e-5)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.defences.counts.denoising import Posterior, Profile
-from fedkge.defences.counts.released import ReleasedCounts
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
+
+if TYPE_CHECKING:
+    from fedkge.defences.counts.released import ReleasedCounts
 
 UNSEEN = 0.003
 """Added to every expected count: a little for answers that nothing is known about."""
@@ -24,7 +27,7 @@ class CountPrior:
     relation) triples, both from the profile; the typed table then says which answers this type has more often.
 
     >>> from fedkge.mechanisms.noise import NoiseSource
-    >>> from fedkge.defences.counts.released import CountPlan
+    >>> from fedkge.defences.counts.released import CountPlan, ReleasedCounts
     >>> triples = np.array([[0, 0, 2], [1, 0, 2], [2, 0, 1]], np.int32)
     >>> plan = CountPlan(profile_scale=0.1, typed_scale=0.1, types=1)
     >>> prior = CountPrior(ReleasedCounts.draw(triples, 3, 1, plan, NoiseSource.research(1)), weight=1.0)

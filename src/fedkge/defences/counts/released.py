@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
+from fedkge.defences.counts.count_prior import CountPrior
 from fedkge.defences.counts.denoising import Profile
 from fedkge.defences.counts.types import find_types
+from fedkge.defences.release import Release, Rows
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.mechanisms.counts import NoisyCounts
 from fedkge.mechanisms.noise import NoiseSource
 
 Types = NDArray[np.int32]
-Rows = NDArray[np.integer[Any]]
-"""For each new number the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CountPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReleasedCounts:
+class ReleasedCounts(Release):
     """Everything that the counts tell, noise included: whoever has a client's model may have it."""
 
     entities: int
@@ -63,6 +63,15 @@ class ReleasedCounts:
         cells = typed_cells(distinct, types, plan.types, entities, relations)
         typed = NoisyCounts.release(cells, plan.types * size, plan.typed_scale, source)
         return cls(entities, relations, profile, types, plan.types, typed)
+
+    @property
+    def profile_expected(self) -> Profile:
+        """The profile without its noise, as well as that can be told."""
+        return Profile.of(self.profile, self.entities)
+
+    def prior(self, weight: float) -> CountPrior:
+        """The log-probability of answers by these counts."""
+        return CountPrior(self, weight)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The counts as plain arrays, for a file."""
@@ -92,7 +101,7 @@ class ReleasedCounts:
                 )
                 for name, size in sizes.items()
             }
-        except (KeyError, ValueError, IndexError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise RunError(f"expected the arrays of noisy counts, got {sorted(arrays)}: {error}") from error
         return cls(entities, relations, tables["profile"], arrays["types"], types, tables["typed"])
 

@@ -1,4 +1,8 @@
-"""A noisy copy of a client's graph, paid for once; all training that follows sees the copy alone."""
+"""The noisy copy (`recommended`): a client copies its graph once, with noise, and trains on the copy alone.
+
+First noisy counts (docs/proofs/counts.md), then randomised responses about likely triples (docs/proofs/copy.md). All
+that follows is post-processing, so no round costs more.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.defences.counts.count_prior import UNSEEN
-from fedkge.defences.noisy_copy.noisy_copy import NoisyCopy
+from fedkge.defences.counts.denoising import Profile
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 
 
@@ -16,7 +16,7 @@ from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 class CopyPrior:
     """`weight` times the logarithm of an answer's expected count; what an embedding's score is added to."""
 
-    copy: NoisyCopy
+    expected: Profile
     weight: float
 
     def add_scores(self, triples: Triples, side: Side, out: NDArray[np.float32]) -> None:
@@ -32,9 +32,9 @@ class CopyPrior:
         return scores
 
     def _questions(self, triples: Triples, side: Side) -> list[tuple[int, NDArray[np.int64]]]:
-        rows = triples[:, RELATION].astype(np.int64) + (0 if side == "tail" else self.copy.relations)
+        rows = triples[:, RELATION].astype(np.int64) + (0 if side == "tail" else len(self.expected.rows) // 2)
         return [(int(row), np.flatnonzero(rows == row)) for row in np.unique(rows)]
 
     def _scores(self, row: int) -> NDArray[np.float32]:
-        expected = self.copy.expected.rows[row].full(self.copy.entities)
-        return np.asarray(self.weight * np.log(expected + UNSEEN), np.float32)
+        counts = self.expected.rows[row].full(self.expected.entities)
+        return np.asarray(self.weight * np.log(counts + UNSEEN), np.float32)

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
 from fedkge.defences.counts.denoising import Profile, Row
-from fedkge.defences.counts.released import Rows, matches, profile_cells
+from fedkge.defences.counts.released import matches, profile_cells
+from fedkge.defences.noisy_copy.copy_prior import CopyPrior
 from fedkge.defences.noisy_copy.evidence import evidence
 from fedkge.defences.noisy_copy.expectation import Cells, Numbers, asked_cells, ends_of, least_rate
 from fedkge.defences.noisy_copy.questions import Questions
+from fedkge.defences.release import Holding, Release, Rows
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.mechanisms.counts import NoisyCounts
 from fedkge.mechanisms.noise import NoiseSource
@@ -51,7 +53,7 @@ class CopyPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCopy:
+class NoisyCopy(Release):
     """Everything that was released. Whatever is computed from it costs no more.
 
     >>> triples = np.array([[0, 0, 2], [1, 0, 2], [3, 0, 2]], np.int32)
@@ -101,6 +103,34 @@ class NoisyCopy:
         """What scores need: the expected counts alone."""
         return replace(self, cells=np.empty(0, np.int64), rates=np.empty(0), questions=None)
 
+    def model_arrays(self) -> dict[str, NDArray[Any]]:
+        """The expected counts alone."""
+        return self.without_answers().arrays()
+
+    @property
+    def profile_expected(self) -> Profile:
+        """By the noisy counts and the answers."""
+        return self.expected
+
+    def prior(self, weight: float) -> CopyPrior:
+        """The expected counts, as they weigh beside the model that they were weighed with."""
+        return CopyPrior(self.expected, self.weight * weight)
+
+    def holding(self, triples: int) -> Holding:
+        """How much of a graph of this public size a copy holds that still has its answers.
+
+        Guarantee: post-processing of what was released and of a public number, so the estimate may be shared.
+
+        >>> held = np.array([[0, 0, 2], [1, 0, 2], [3, 0, 2]], np.int32)
+        >>> copy = NoisyCopy.draw(held, 4, 1, CopyPlan(profile_scale=0.1, epsilon=20.0), NoiseSource.research(1))
+        >>> found = copy.holding(triples=3)
+        >>> found.believed, round(found.true, 3), found.share > 0.99
+        (3, 3.0, True)
+        """
+        chances = truths(self.rates, self.epsilon)
+        believed = chances >= BELIEVED
+        return Holding(int(np.count_nonzero(believed)), float(chances[believed].sum()), triples)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The copy as plain arrays, for a file."""
         rows = self.expected.rows
@@ -128,7 +158,7 @@ class NoisyCopy:
             profile, questions = Profile(entities, rows), Questions.of_arrays(arrays, entities, relations)
             epsilon, weight = (float(arrays[name][0]) for name in ("epsilon", "weight"))
             return cls(entities, relations, epsilon, arrays["cells"], arrays["rates"], profile, weight, questions)
-        except (KeyError, ValueError, IndexError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise RunError(f"expected the arrays of a noisy copy, got {sorted(arrays)}: {error}") from error
 
     def renumbered(self, entities: Rows, relations: Rows) -> NoisyCopy:

@@ -46,7 +46,7 @@ def _reciprocal_ranks(copy: NoisyCopy, embedding: Embedding, triples: Triples, k
         queries = group_queries(triples[first : first + CHUNK], known, side, copy.entities)
         model, counts = (np.zeros((len(queries), copy.entities), np.float32) for _ in range(2))
         embedding.score(queries.triples, side, model)
-        CopyPrior(copy, 1.0).add_scores(queries.triples, side, counts)
+        CopyPrior(copy.expected, 1.0).add_scores(queries.triples, side, counts)
         asked, right = _places(queries.starts), _places(queries.known_starts)
         for place, weight in enumerate(WEIGHTS):
             scores = model + np.float32(weight) * counts

@@ -11,8 +11,8 @@ import numpy as np
 from fedkge.attacks.attack import Scores
 from fedkge.configuration import Configuration
 from fedkge.experiments.plan import AttackPlan, attacked_rounds
-from fedkge.experiments.real_targets import part_within
 from fedkge.experiments.targets import Design, Targets
+from fedkge.experiments.targets.real import part_within
 from fedkge.graph import Triples
 from fedkge.runs.run import Run
 from fedkge.runs.view import Adversary, Attacker, View

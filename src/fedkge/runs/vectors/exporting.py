@@ -21,12 +21,12 @@ from safetensors import SafetensorError
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.base.private_files import FOLDER_MODE, make_private, new_file
 from fedkge.base.registry import look_up
-from fedkge.federation.strategies import make_strategy
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
 from fedkge.runs.round import Shared
 from fedkge.runs.run import Run
+from fedkge.runs.strategies import make_strategy
 from fedkge.runs.vectors.reading import KINDS, SINGULAR, relations_beside
 from fedkge.store.durable_files import safetensors_parts
 

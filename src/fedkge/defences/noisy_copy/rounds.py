@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import PrivacyError
-from fedkge.defences.defence import Defence
-from fedkge.defences.noisy_copy import NoisyCopy
-from fedkge.defences.noisy_copy.noisy_copy import cells_of, held_out
+from fedkge.defences.defence import Advance
+from fedkge.defences.noisy_copy.noisy_copy import NoisyCopy, cells_of, held_out
 from fedkge.defences.noisy_copy.weighing import weigh
 from fedkge.defences.plain_training import train_plainly
-from fedkge.defences.releases import Released
+from fedkge.defences.release import Release
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models.training import Trainer
 
+if TYPE_CHECKING:
+    from fedkge.defences.noisy_copy.client import ClientCopy
+
 LOG = logging.getLogger("fedkge.copy")
 
 
-class CopiedRounds:
+class CopyRounds:
     """Draws the copy before the first round, and trains every round on what it believes of it.
 
     After the copy is drawn nothing here looks at the client's triples, so rounds cost nothing more. What is believed
     follows the model as it gets better.
     """
 
-    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
+    def __init__(self, defence: ClientCopy, trainer: Trainer, shard: Graph) -> None:
         self.defence = defence
         self._trainer, self._shard = trainer, shard
-        self.released: Released | None = None
+        self.released: Release | None = None
         """The copy, from the first round on."""
         self._warned = False
 
@@ -54,13 +56,10 @@ class CopiedRounds:
 
     def draw(self, source: NoiseSource) -> bool:
         """Draw the copy, if it is not there yet; True if it has to be kept now."""
-        plan = self.defence.copy
-        if plan is None:
-            raise PrivacyError("expected a defence with a copy-share, got one without")
         if self.released is not None:
             return False
         sizes = len(self._shard.entities), len(self._shard.relations)
-        self.released = NoisyCopy.draw(self._shard.train, *sizes, plan, source)
+        self.released = NoisyCopy.draw(self._shard.train, *sizes, self.defence.copy, source)
         return True
 
     def train(
@@ -69,7 +68,7 @@ class CopiedRounds:
         validations: Sequence[float],  # noqa: ARG002
         source: NoiseSource,  # noqa: ARG002
         generator: np.random.Generator,
-        advance: Callable[[int], None],
+        advance: Advance,
     ) -> None:
         """Train a round on the copy that is drawn, kept and paid for."""
         if not isinstance(self.released, NoisyCopy):

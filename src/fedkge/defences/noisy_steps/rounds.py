@@ -1,39 +1,40 @@
-"""The rounds of a client that defends itself."""
+"""The rounds of a client that trains by noisy steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError
 from fedkge.defences.counts.released import ReleasedCounts
-from fedkge.defences.defence import Defence
-from fedkge.defences.private_training import PrivateTrainer
-from fedkge.defences.releases import Released
+from fedkge.defences.defence import Advance
+from fedkge.defences.noisy_steps.private_training import PrivateTrainer
+from fedkge.defences.release import Release
 from fedkge.evaluation import evaluate
 from fedkge.graph import Graph, Triples, no_triples
 from fedkge.graph.datasets import load
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.negatives import PublicNegatives
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.ptr import Ptr
-from fedkge.mechanisms.ptr_published import PtrPublished
 from fedkge.models.training import Trainer
 
+if TYPE_CHECKING:
+    from fedkge.defences.noisy_steps.client import ClientSteps
 
-class DefendedRounds:
-    """Trains the rounds that a `Defence` plans; what it keeps between rounds was released before."""
 
-    def __init__(self, defence: Defence, trainer: Trainer, shard: Graph) -> None:
+class NoisyRounds:
+    """Trains the rounds that a `ClientSteps` plans; what it keeps between rounds was released before."""
+
+    def __init__(self, defence: ClientSteps, trainer: Trainer, shard: Graph) -> None:
         self.defence = defence
         self._trainer, self._shard = trainer, shard
         self._rows: NDArray[np.int32] = np.full(len(shard.entities), -1, np.int32)
-        """The rows that `fest` has chosen, then -1 to the end."""
-        self.released: Released | None = None
+        """The rows that the selection has drawn once, then -1 to the end."""
+        self.released: Release | None = None
         """The noisy counts, from the first round on: drawn once, and never part of an upload."""
         self._private = PrivateTrainer(trainer, shard.train, self._public_negatives())
 
@@ -44,11 +45,7 @@ class DefendedRounds:
         Everybody may know: a round releases which of its tests passed, and pays for it.
         """
         tests = self._private.tests
-        return {"made": tests.made, "passed": tests.passed} if self._makes_tests else {}
-
-    @property
-    def _makes_tests(self) -> bool:
-        return self.defence.options.privacy.selection in (Ptr.name, PtrPublished.name)
+        return {"made": tests.made, "passed": tests.passed} if self.defence.selection.makes_tests else {}
 
     @property
     def _chosen(self) -> bool:
@@ -56,9 +53,9 @@ class DefendedRounds:
 
     def lasting(self) -> dict[str, NDArray[Any]]:
         """The arrays that outlive a round."""
-        if self._makes_tests:
-            return {"selection/tests": self._private.tests.counts}
-        return {"selection/rows": self._rows} if self.defence.options.privacy.selection == "fest" else {}
+        selection = self.defence.selection
+        tests = {"selection/tests": self._private.tests.counts} if selection.makes_tests else {}
+        return tests | ({"selection/rows": self._rows} if selection.draws_once else {})
 
     def charges(self, served: int, validations: Sequence[float]) -> tuple[Charge, ...]:
         """What the round will cost that is the client's own number `served`."""
@@ -66,7 +63,7 @@ class DefendedRounds:
 
     def _draws_once(self, served: int) -> bool:
         """Whether what is drawn once is drawn in this round."""
-        return not self._chosen if self.defence.options.privacy.selection == "fest" else served == 1
+        return not self._chosen if self.defence.selection.draws_once else served == 1
 
     def draw(self, source: NoiseSource) -> bool:  # noqa: ARG002
         """Nothing is drawn before a round: what it draws is kept with it."""
@@ -78,14 +75,14 @@ class DefendedRounds:
         validations: Sequence[float],
         source: NoiseSource,
         generator: np.random.Generator,
-        advance: Callable[[int], None],
+        advance: Advance,
     ) -> None:
         """Train a round that is paid for."""
         defence = self.defence
         if defence.counts and self._draws_once(served):
             sizes = len(self._shard.entities), len(self._shard.relations)
             self.released = ReleasedCounts.draw(self._shard.train, *sizes, defence.counts, source)
-        if defence.options.privacy.selection == "fest" and not self._chosen:
+        if defence.selection.draws_once and not self._chosen:
             chosen = defence.choose_rows(self._shard.train, source)
             self._rows[: len(chosen)] = chosen
         plan = defence.plan(defence.noise_of(served, validations), self._rows[self._rows >= 0])
@@ -95,7 +92,7 @@ class DefendedRounds:
     def validated(self, before: tuple[float, ...], served: int) -> tuple[float, ...]:
         """The public validation MRRs after this round, where the noise depends on them."""
         options = self.defence.options
-        if options.privacy.noise_schedule != "validation" or served % max(1, options.training.evaluate_every):
+        if not self.defence.adaptive or served % max(1, options.training.evaluate_every):
             return before
         metrics = evaluate(self._trainer.embedding, self._validation, "valid", controls=False).metrics()
         return (*before, metrics["both.realistic.mrr"])

@@ -11,8 +11,8 @@ import pytest
 
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import DataError, RunError
-from fedkge.experiments.canaries import CANARIES, insert_canaries
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Vocabulary
 from tests.experiments.test_recorded_views import SHARDS, tiny
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedkge.base.registry import look_up
+from fedkge.configuration import Configuration
 from fedkge.graph import Graph
 from fedkge.runs.round import Shared
 
@@ -16,6 +17,11 @@ class Strategy:
 
     shared: tuple[Shared, ...]
     pooled: bool = False
+
+    @property
+    def exchanges_entities(self) -> bool:
+        """Whether clients send each other entity rows, through the server: what attacks read."""
+        return "entities" in self.shared and not self.pooled
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -33,6 +39,11 @@ def make_strategy(name: str) -> Strategy:
     ('relations',)
     """
     return look_up(STRATEGIES, name, "strategy")
+
+
+def strategy_of(configuration: Configuration) -> Strategy:
+    """The strategy that a configuration names."""
+    return make_strategy(configuration.federation.strategy)
 
 
 def pool(shards: Sequence[Graph]) -> Graph:

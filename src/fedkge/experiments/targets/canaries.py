@@ -1,5 +1,5 @@
 """Canaries: random triples that nobody holds, some of which go into the victim's training data; or real triples of
-the victim, some of which are taken out of it (`canary_source` real, `fedkge.experiments.real_targets`).
+the victim, some of which are taken out of it (`canary_source` real, `fedkge.experiments.targets.real`).
 
 half         exactly half of them, by the run's seed: the paper's experiment (design C).
 independent  one fair coin each, from the operating system: what an audit's proof needs. Nothing derives these coins
@@ -18,9 +18,9 @@ import numpy as np
 
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
-from fedkge.experiments.real_targets import draw_real, without_triples
-from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.experiments.targets import Bits, Membership, Pool, Targets, draw_canaries, pool_of
+from fedkge.experiments.targets.files import read_targets, write_targets
+from fedkge.experiments.targets.real import draw_real, without_triples
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary
 from fedkge.runs.run import client_names
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.experiments.canaries import CANARIES
 from fedkge.experiments.plan import AttackPlan
 from fedkge.experiments.recorded_views import shard_of
-from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.experiments.targets import Design, Targets, draw_targets, pool_of
+from fedkge.experiments.targets.canaries import CANARIES
+from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.runs.run import Run
 
 

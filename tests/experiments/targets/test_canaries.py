@@ -9,9 +9,9 @@ import pytest
 
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import ConfigurationError, DataError, RunError
-from fedkge.experiments.canaries import CANARIES, insert_canaries, keep_canaries
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries, keep_canaries
+from fedkge.experiments.targets.files import read_targets
 from fedkge.federation.observer import Observer
 from fedkge.graph import Graph, Triples, Vocabulary
 from fedkge.graph.split import Shards, split

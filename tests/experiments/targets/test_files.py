@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedkge.base.errors import DataError
-from fedkge.experiments.target_files import read_targets, write_targets
 from fedkge.experiments.targets import Design, Targets, draw_targets
+from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.graph import Vocabulary
-from tests.experiments.test_targets import ALL, GRAPH, named, pool, random, same
+from tests.experiments.targets.test_drawing import ALL, GRAPH, named, pool, random, same
 
 names = st.lists(st.text(min_size=1, max_size=6), min_size=3, max_size=6, unique=True).map(
     lambda texts: Vocabulary(tuple(texts))

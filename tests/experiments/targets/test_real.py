@@ -10,9 +10,9 @@ import pytest
 
 from fedkge.api.training import open_run, start
 from fedkge.base.errors import DataError
-from fedkge.experiments.canaries import CANARIES, insert_canaries
-from fedkge.experiments.target_files import read_targets
 from fedkge.experiments.targets import Targets, run_ids
+from fedkge.experiments.targets.canaries import CANARIES, insert_canaries
+from fedkge.experiments.targets.files import read_targets
 from fedkge.graph import Graph, Triples, Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
