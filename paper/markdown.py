@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedkge.report.numbers import count, epsilon
+from fedkge.base.numbers import count, epsilon
 from paper.claims import Claim
 from paper.document import Reproduction
 from paper.links import Links, anchor, named

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from statistics import fmean
 
-from fedkge.report.numbers import epsilon as written
+from fedkge.base.numbers import epsilon as written
 from paper.figure_defence import DefenceCell
 from paper.figure_tradeoff import Trade
 from paper.names import DEFENCES, FAMILIES, defence_name, model_name, short

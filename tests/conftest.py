@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+pytest.register_assert_rewrite("tests.cases")
 pytest_plugins = ["tests.short_runs"]
 
 os.environ["FEDKGE_STATE"] = mkdtemp(prefix="fedkge-state-")  # not the user's own; commands started by tests follow it

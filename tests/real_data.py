@@ -29,3 +29,11 @@ def absence(name: str) -> str:
     if not Path(FEDKGE_DATA, name).exists():
         return f"needs {name}: FEDKGE_DATA is set, but holds no {name}"
     return ""
+
+
+def beside_data(*parts: str) -> Path:
+    """A file that lies beside the folder of the data sets, or a skipped test."""
+    path = Path(FEDKGE_DATA or "", "..", *parts)
+    if not FEDKGE_DATA or not path.is_file():
+        pytest.skip(f"needs {'/'.join(parts)} beside the folder that FEDKGE_DATA names")
+    return path

@@ -104,6 +104,16 @@ def test_the_lock_of_the_lowest_versions_holds_the_lowest_that_are_allowed() -> 
         assert [int(part) for part in locked[package].split(".")][: len(number)] == number, package
 
 
+def test_tests_that_the_documentation_names_exist() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path.name != Path(__file__).name]
+    known = {path.stem for path in tests}
+    for path in tests:
+        known |= set(re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8")))
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    named = {name for page in pages for name in re.findall(r"\btest_\w+", page.read_text(encoding="utf-8"))}
+    assert named - known == set()
+
+
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
     found = []
     for path in repository_files():

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.special import log_ndtr, ndtr
 
-from fedkge.accounting.accountants import ACCOUNTANTS, make_accountant, merged
+from fedkge.accounting.accountants import make_accountant, merged
 from fedkge.accounting.pld import PLDAccountant, composed, interval_for
 from fedkge.accounting.privacy_profiles import (
     bounded_range_delta,
@@ -25,40 +25,42 @@ from fedkge.accounting.privacy_profiles import (
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.accounting.rdp import RDPAccountant, curve
 from fedkge.base.errors import ConfigurationError
-from fedkge.mechanisms.events import Charge, Gaussian, PublishedTest, SampledGaussian, SampledPair, SampledTest
+from fedkge.mechanisms.events import (
+    Charge,
+    Gaussian,
+    PublishedGaussian,
+    PublishedTest,
+    SampledGaussian,
+    SampledPair,
+    SampledTest,
+)
+from tests.cases.accountants import SOUND_EVENTS, AccountantCase
 
 PLD, RDP = PLDAccountant(), RDPAccountant()
-TEST = SampledTest(rate=0.01, gap=1, test=2, gradient=2, failure=1e-9)
-SOUND_EVENTS = [Gaussian(20), SampledGaussian(0.01, 2), SampledPair(0.01, 3, 3), TEST, SampledTest(1, 50, 50, 50, 1e-9)]
 
 
-def test_every_name_makes_its_accountant():
-    assert [make_accountant(name).name for name in ACCOUNTANTS] == list(ACCOUNTANTS)
-    assert [make_accountant(name).sound for name in ACCOUNTANTS] == [True, True, False]
+class TestPLD(AccountantCase):
+    name = "pld"
+
+    def test_losses_are_tighter_than_orders(self):
+        for event in SOUND_EVENTS:
+            charges = [Charge(event, 20)]
+            assert PLD.epsilon(charges, 1e-5) <= RDP.epsilon(charges, 1e-5)
+
+
+class TestRDP(AccountantCase):
+    name = "rdp"
+
+
+class TestPublished(AccountantCase):
+    name = "published"
+    sound = False
+    events = (SampledGaussian(0.001, 2), SampledTest(0.001, 1, 1, 1, 1e-9), PublishedGaussian(0.0005, 1.0))
+
+
+def test_an_unknown_accountant_names_the_near_ones():
     with pytest.raises(ConfigurationError, match="did you mean rdp"):
         make_accountant("rpd")
-
-
-@pytest.mark.parametrize("event", SOUND_EVENTS, ids=lambda event: type(event).__name__)
-def test_losses_are_tighter_than_orders_and_both_grow(event):
-    charges = [Charge(event, 20)]
-    tight, loose = PLD.epsilon(charges, 1e-5), RDP.epsilon(charges, 1e-5)
-    assert 0 < tight <= loose < 20
-    for accountant in (PLD, RDP):
-        one = accountant.epsilon(charges, 1e-5)
-        assert accountant.epsilon([*charges, Charge(Gaussian(20))], 1e-5) > one
-        assert accountant.epsilon([Charge(event, 10), Charge(event, 10)], 1e-5) == one
-        assert accountant.epsilon(charges, 1e-4) < one
-
-
-@pytest.mark.parametrize("accountant", [PLD, RDP], ids=lambda one: one.name)
-def test_what_guarantees_nothing_costs_everything(accountant):
-    assert accountant.epsilon([Charge(PublishedTest(0.1, 1, 1, 1, 1e-6, passed=0))], 1e-5) == math.inf
-    assert accountant.epsilon([Charge(TEST, 10**6)], 1e-5) == math.inf
-    assert accountant.epsilon([], 1e-5) == accountant.epsilon([Charge(TEST, 0)], 1e-5) == 0
-    for delta in (0, 1, -1, 2):
-        with pytest.raises(ConfigurationError, match="delta"):
-            accountant.epsilon([Charge(TEST)], delta)
 
 
 def test_the_published_formulas_know_three_events():

@@ -10,7 +10,7 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.calibration import LEAST_NOISE, MOST_NOISE, calibrate
 from fedkge.accounting.filters import RenyiFilter
 from fedkge.accounting.owners import epsilon_of_owners, worst_epsilon
-from fedkge.accounting.plans import CostPlan
+from fedkge.accounting.plans import EVENTS_OF, CostPlan
 from fedkge.accounting.pld import PLDAccountant
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.mechanisms.events import Charge, Gaussian, SampledGaussian, SampledTest
@@ -138,3 +138,13 @@ def test_chances_and_noise_that_are_none_are_refused(options, problem):
 
 def test_the_default_chance_of_a_wrong_pass_is_a_chance():
     assert CostPlan("ptr", batch=64, triples=9_000_000, steps=1, delta=0.01).delta_t == 0.5
+
+
+@pytest.mark.parametrize("mechanism", EVENTS_OF)
+def test_every_mechanism_costs_less_with_more_noise_and_more_with_more_steps(mechanism):
+    plan = CostPlan(mechanism, batch=64, triples=90_000, steps=100)
+    accountant = RDP if math.isfinite(RDP.epsilon(plan.charges(1.0), 1e-5)) else make_accountant("published")
+    assert accountant.sound is (mechanism != "published")
+    loud, quiet = (accountant.epsilon(plan.charges(noise), 1e-5) for noise in (2.0, 1.0))
+    longer = CostPlan(mechanism, batch=64, triples=90_000, steps=100, rounds=5, failure=plan.delta_t / 10)
+    assert loud < quiet < accountant.epsilon(longer.charges(1.0), 1e-5)

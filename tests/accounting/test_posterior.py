@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from fedkge.accounting.posterior import chance_right, guess_worth, percent, sureness
+from fedkge.accounting.posterior import chance_right, guess_worth, sureness
+from fedkge.base.numbers import percent
 from fedkge.configuration.presets import with_defence
 from fedkge.mechanisms.events import Charge, Gaussian, Geometric, PublishedGaussian, Responses, SampledTest, Size
 from fedkge.mechanisms.metrics import cost_of
 from fedkge.mechanisms.names import name_event
+from fedkge.report.guess_words import guess_words
 
 DELTA = 1e-5
 
@@ -61,14 +63,14 @@ def test_a_small_epsilon_does_not_let_anybody_deny_a_triple(epsilon, typical, ag
     assert found.typical == pytest.approx(typical, abs=0.015)
     assert found.counts_agree == pytest.approx(agree, abs=0.015)
     assert found.answer == pytest.approx(answer, abs=0.006)
-    assert percent(found.typical) in found.words
+    assert percent(found.typical) in guess_words(found)
 
 
 def test_answers_jump_where_their_share_does():
     below, above = (guess_worth(copy_charges(epsilon), epsilon, DELTA) for epsilon in (4.9, 5.0))
     assert below is not None
     assert above is not None
-    assert [percent(each.answer or 0) for each in (below, above)] == ["56 %", "97.7 %"]
+    assert [percent(each.answer or 0) for each in (below, above)] == ["56.1 %", "97.7 %"]
     assert below.typical < above.typical
     assert (below.unasked or 0) > (above.unasked or 0), "about what is not asked, the counts tell less than before"
 
@@ -78,8 +80,8 @@ def test_noisy_steps_have_the_total_variation_of_their_noise():
     assert found is not None
     assert found.typical == pytest.approx(norm.cdf(1 / 4), abs=1e-3)
     assert (found.unasked, found.counts_agree, found.answer) == (None, None, None)
-    assert "at most" in found.words
-    assert "Up to delta (1e-05), no outcome" in found.words
+    assert "at most" in guess_words(found)
+    assert "Up to delta (1e-05), no outcome" in guess_words(found)
     assert found.worst == sureness(3.0)
 
 
@@ -126,4 +128,4 @@ def test_a_paid_figure_is_no_answer_about_a_triple() -> None:
     steps = guess_worth([Charge(Gaussian(1.0)), figure], epsilon=6.0, delta=DELTA)
     assert steps is not None
     assert steps.answer is None
-    assert "copy" not in steps.words
+    assert "copy" not in guess_words(steps)

@@ -8,7 +8,8 @@ from statistics import mean
 
 import pytest
 
-from fedkge.accounting.posterior import GuessWorth, percent
+from fedkge.accounting.posterior import GuessWorth
+from fedkge.base.numbers import percent
 from fedkge.cli.account_copy import MANY, _plans, _worth
 from fedkge.defences.noisy_copy.measured import MEASURED, measured_elsewhere
 from fedkge.defences.release import Holding

@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from fedkge.federation.aggregation import AGGREGATIONS, Aggregation, make_aggregation
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.server import Server, ServerPlan
+from fedkge.graph import Graph
 from fedkge.graph.split import Shards
 from fedkge.runs.run import shape_of
 from tests.cases import Case
@@ -115,6 +116,23 @@ class AggregationCase(Case):
         server = self.server(shards)
         server.weights = dict.fromkeys(server.weights, 0.5)
         assert bool(server.doubted) is self.make().uses_claims
+
+    @pytest.mark.parametrize("state", ["reset", "kept"])
+    def test_two_identical_clients_equal_one_bit_for_bit(self, graph: Graph, state: str) -> None:
+        configuration = short(optimiser_state=state)
+        plan = ServerPlan(shape_of(configuration), seed=5, aggregation=self.make())
+        servers = []
+        for count in (1, 2):
+            clients = make_clients([graph] * count, configuration, numbers=[0] * count)
+            server = Server(EmbeddedEngine(clients, threads=count), plan)
+            for _ in range(4):
+                server.run_round()
+            servers.append((server, clients))
+        (one, lonely), (two, pair) = servers
+        assert one.tables["entities"].tobytes() == two.tables["entities"].tobytes()
+        expected = {name: tensor.tobytes() for name, tensor in lonely["client-0"]._lasting().items()}
+        for client in pair.values():
+            assert {name: tensor.tobytes() for name, tensor in client._lasting().items()} == expected
 
     def server(self, shards: Shards) -> Server:
         configuration = short()

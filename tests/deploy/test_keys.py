@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedkge.base.errors import ConfigurationError, DataError, FedkgeError
+from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, PrivacyError
 from fedkge.deploy.keys import CONSORTIUM, EXPONENT, Key, create_key, read_key
 
 
@@ -29,7 +29,7 @@ def test_a_new_key_is_read_back_and_belongs_to_its_owner_alone(tmp_path: Path) -
 
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     key = create_key(tmp_path / "k")
-    with pytest.raises(ConfigurationError, match="a file is there already"):
+    with pytest.raises(ConfigurationError, match="expected no file, got one"):
         create_key(tmp_path / "k")
     assert read_key(tmp_path / "k") == key
 
@@ -38,7 +38,7 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_key_that_others_can_read_or_write_is_refused(tmp_path: Path, mode: int) -> None:
     create_key(tmp_path / "k")
     (tmp_path / "k").chmod(mode)
-    with pytest.raises(ConfigurationError, match=f"permissions {mode:04o}: run chmod 600"):
+    with pytest.raises(PrivacyError, match=f"permissions {mode:04o}: run chmod 600"):
         read_key(tmp_path / "k")
 
 
@@ -47,13 +47,13 @@ def test_a_key_that_others_can_read_or_write_is_refused(tmp_path: Path, mode: in
     [
         "",
         "secret",
-        f"{CONSORTIUM}",
-        f"{CONSORTIUM} correct horse battery staple",
-        f"{CONSORTIUM} " + "ab" * 31,
-        f"{CONSORTIUM} " + "ab" * 33,
-        f"{CONSORTIUM} " + "zz" * 32,
-        f"{CONSORTIUM} " + "00" * 32,
-        f"{EXPONENT} " + "0123456789abcdef" * 4,
+        f"{CONSORTIUM.word}",
+        f"{CONSORTIUM.word} correct horse battery staple",
+        f"{CONSORTIUM.word} " + "ab" * 31,
+        f"{CONSORTIUM.word} " + "ab" * 33,
+        f"{CONSORTIUM.word} " + "zz" * 32,
+        f"{CONSORTIUM.word} " + "00" * 32,
+        f"{EXPONENT.word} " + "0123456789abcdef" * 4,
         "x" * 5000,
     ],
 )

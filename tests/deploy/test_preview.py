@@ -73,7 +73,7 @@ def test_it_says_what_a_guess_is_worth_and_what_copies_hold(folder: Path) -> Non
     assert found["guess"]["answer"] == pytest.approx(0.55, abs=0.006)
     assert "5.2 % of codex-s's triples with precision 0.76" in found["holds"]
     text = " ".join(checked(folder / "site.toml")[1].split())
-    assert "the guess is right with a chance of 88 %" in text
+    assert "the guess is right with a chance of 87.8 %" in text
     assert "Known only once the copy is drawn" in text
     for privacy in ('defence = "none"', "epsilon = 4\nnoise-seed = 1"):
         assert json.loads(checked(write(folder, privacy), "--json")[1])["guess"] is None

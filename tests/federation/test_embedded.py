@@ -1,53 +1,22 @@
-"""The embedded engine's time-out, and rows that too few clients own."""
-
-import threading
-from typing import Any
+"""A client that is late on the embedded engine, and rows that too few clients own."""
 
 import numpy as np
 import pytest
 
 from fedkge.base.errors import RunError
 from fedkge.federation.embedded import EmbeddedEngine
-from fedkge.federation.messages import Failure, Greeting, Hello, Sharing
+from fedkge.federation.messages import Greeting, Hello
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.union import evidence, unite
 from fedkge.graph import Graph
 from fedkge.graph.split import split
 from fedkge.models.scorer import ModelShape
+from tests.cases.engines import Waits
 from tests.short_runs import make_clients, short
 
 
-class Slow:
-    """Answers when it is let go, and counts how many requests it has heard at once."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-        self.inside, self.most = 0, 0
-
-    def handle(self, _request: Any) -> Sharing:
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        self.go.wait(60)
-        self.inside -= 1
-        return Sharing({})
-
-
-class Quick:
-    def handle(self, _request: Any) -> Sharing:
-        return Sharing({})
-
-
-def test_who_is_late_is_a_failure_and_the_others_are_not() -> None:
-    slow = Slow()
-    engine = EmbeddedEngine({"slow": slow, "quick": Quick()}, threads=2)
-    replies = engine.exchange({"slow": Hello(), "quick": Hello()}, timeout_seconds=0.2)
-    assert replies == {"quick": Sharing({}), "slow": Failure("slow", "no answer within 0.2 seconds")}
-    slow.go.set()
-    assert engine.exchange({"slow": Hello()}) == {"slow": Sharing({})}
-
-
 def test_a_late_client_hears_the_next_request_only_when_it_is_done() -> None:
-    slow = Slow()
+    slow = Waits()
     engine = EmbeddedEngine({"slow": slow}, threads=2)
     for _ in range(3):
         engine.exchange({"slow": Hello()}, timeout_seconds=0.05)

@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.federation.aggregation import AGGREGATIONS, make_aggregation
-from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.observer import Observer
-from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import WATCHED, Federation
-from fedkge.models import Embedding, Tables, initial_tables, make_scorer
+from fedkge.models import MODELS, Embedding, Tables, initial_tables, make_scorer
 from fedkge.models.embedding import initial_rows
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.run import RunDirectory, provenance_of, shape_of
-from fedkge.runs.strategies import STRATEGIES
 from fedkge.store.randomness import client_generator, server_generator
-from tests.short_runs import make_clients, short
+from tests.short_runs import short
 
 
 def train(shards, observer=None, **options):
@@ -58,7 +54,7 @@ def centrally(graph, configuration):
     return embedding.tables
 
 
-@pytest.mark.parametrize("model", ["transe", "rotate", "distmult", "complex"])
+@pytest.mark.parametrize("model", sorted(MODELS))
 @pytest.mark.parametrize("state", ["reset", "kept"])
 def test_one_client_equals_central_training_bit_for_bit(graph, model, state):
     options = {"model": model, "optimiser_state": state, "evaluate_every": 0, "local_epochs": 2}
@@ -76,72 +72,6 @@ def test_local_steps_count_steps_over_epoch_borders(graph):
         tables = federation.run().embedding().tables
         assert federation.clients["client-0"]._trainer.steps == 2 * count
         assert tables.entities.tobytes() == centrally(graph, short(**options)).entities.tobytes()
-
-
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-@pytest.mark.parametrize("state", ["reset", "kept"])
-def test_two_identical_clients_equal_one_bit_for_bit(graph, aggregation, state):
-    configuration = short(optimiser_state=state)
-    plan = ServerPlan(shape_of(configuration), seed=5, aggregation=make_aggregation(aggregation))
-    servers = []
-    for count in (1, 2):
-        clients = make_clients([graph] * count, configuration, numbers=[0] * count)
-        server = Server(EmbeddedEngine(clients, threads=count), plan)
-        for _ in range(4):
-            server.run_round()
-        servers.append((server, clients))
-    (one, lonely), (two, pair) = servers
-    assert one.tables["entities"].tobytes() == two.tables["entities"].tobytes()
-    for client in pair.values():
-        same(client._lasting(), lonely["client-0"]._lasting())
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_number_of_threads_changes_nothing(shards, strategy):
-    options = {"strategy": strategy, "optimiser_state": "kept" if strategy == "fedr" else "reset"}
-    one, two = (train(shards, threads=threads, **options) for threads in (1, 2))
-    same(one.tensors, two.tensors)
-    assert one.metrics == two.metrics
-
-
-def test_seeds_matter(shards):
-    one, two, three = (train(shards, seed=seed).tensors["entities"].tobytes() for seed in (5, 5, 6))
-    assert one == two != three
-
-
-def test_strategies_share_what_they_say(shards):
-    runs = {name: train(shards, strategy=name) for name in STRATEGIES}
-    federations = {name: Federation(tuple(shards), short(strategy=name)) for name in STRATEGIES}
-    names = ["client-0", "client-1", "client-2"]
-    assert list(federations["fede"].server.tables) == ["entities"]
-    assert list(federations["fedr"].server.tables) == ["relations"]
-    assert list(federations["isolated"].server.tables) == []
-    assert list(federations["pooled"].clients) == ["client-0"]
-    assert "entities" in runs["fede"].tensors
-    assert "entities" in runs["pooled"].tensors
-    for name in ("fedr", "isolated"):
-        assert {f"entities/{client}" for client in names} <= set(runs[name].tensors)
-        assert "entities" not in runs[name].tensors
-    moved = {name: runs[name].metrics[-1]["bytes_up"] for name in STRATEGIES}
-    rounds, width = 3, 8 * 4
-    assert moved["isolated"] == 0
-    assert moved["fede"] == rounds * width * sum(len(shard.entities) for shard in shards)
-    assert moved["fedr"] == rounds * width * sum(len(shard.relations) for shard in shards)
-
-
-def test_a_shared_relation_is_one_row_for_all_after_fedr(shards):
-    run = train(shards, strategy="fedr", evaluate_every=0)
-    rows: dict[int, bytes] = {}
-    for client in run.clients:
-        for place, row in zip(run.tensors[f"relation_ids/{client}"], run.tensors[f"relations/{client}"], strict=True):
-            assert rows.setdefault(int(place), row.tobytes()) == row.tobytes()
-
-
-def test_isolated_clients_do_not_hear_of_each_other(shards):
-    all_three = train(shards, strategy="isolated", evaluate_every=0)
-    first_two = train(list(shards)[:2], strategy="isolated", evaluate_every=0)
-    for client in first_two.clients:
-        assert all_three.tensors[f"entities/{client}"].tobytes() == first_two.tensors[f"entities/{client}"].tobytes()
 
 
 def test_names_and_rows_belong_together(shards):

@@ -16,8 +16,7 @@ from paper.measure import shards_for
 from paper.plan import cells_of, wanted, works
 from paper.settings import PARTS, Settings, default_folder
 from tests.paper.tiny import write_tiny
-
-PAPER = Path(__file__).parents[3] / "shared" / "paper.tex"
+from tests.real_data import beside_data
 
 
 @pytest.fixture
@@ -138,9 +137,8 @@ def test_the_papers_formulas_stand_beside_no_guarantee(settings: Settings) -> No
     assert (spent_after(defences, 2)["published"] or 0) > (spent_after(defences, 2)["published, all orders"] or 9)
 
 
-@pytest.mark.skipif(not PAPER.exists(), reason="the paper is not beside the repository")
 def test_the_printed_numbers_are_those_of_the_paper() -> None:
-    own, text = Settings(default_folder()), PAPER.read_text()
+    own, text = Settings(default_folder()), beside_data("paper.tex").read_text(encoding="utf-8")
     utility, attacks = own.part("table-utility")["paper"], own.part("table-attacks")["paper"]
     names = {"FKGE": "none", "Baseline": "dpsgd", "DP-Flame": "dp-flames", "DP-Flame-Adp": "dp-flames-adaptive"}
     blocks = re.split(r"\\multirow\{7\}", text)[1:]

@@ -19,6 +19,7 @@ from fedkge.graph.shards import Shards
 from fedkge.mechanisms.responses import flip_chance
 from fedkge.report import gather
 from fedkge.report.document import Document
+from fedkge.report.guess_words import guess_words
 from fedkge.report.page import render
 from fedkge.runs.state_file import saved_release
 from tests.experiments.test_white_box_copy import OPTIONS, SHARDS
@@ -54,7 +55,7 @@ def test_the_report_says_what_a_guess_is_worth_and_what_the_copies_hold(tmp_path
     assert guess is not None
     assert guess.answer == pytest.approx(1 - flip_chance(plan.response_epsilon))
     assert guess.counts_agree == pytest.approx(1 - flip_chance(2 / plan.count_scale))
-    assert [line for line in document.claim.guessing if guess.words in line]
+    assert [line for line in document.claim.guessing if guess_words(guess) in line]
     page = render(document)
     assert all(escape(line) in page for line in document.claim.guessing)
     assert [held.client for held in document.claim.copies] == ["client-0", "client-1"]

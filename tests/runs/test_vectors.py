@@ -10,6 +10,7 @@ from fedkge.base.errors import ConfigurationError, DataError, RunError
 from fedkge.configuration import Configuration
 from fedkge.runs.run import Run
 from fedkge.runs.vectors import FORMATS, export_vectors, read_vectors, start_vectors
+from fedkge.runs.vectors.exporting import ENDINGS
 
 NAMES = ["plain", "two words", "100%", "tab\there", "Zoë", "NA", '"quoted"', "trailing ", "%20"]
 OPTIONS = {"rounds": 1, "local_epochs": 1, "negatives": 4, "seed": 3, "evaluate_every": 0}
@@ -97,6 +98,11 @@ def test_isolated_clients_share_nothing(shards: fk.Shards, tmp_path: Path) -> No
     run = fk.train(shards, strategy="isolated", dimension=4, **OPTIONS)
     with pytest.raises(ConfigurationError, match="client-0, client-1"):
         export_vectors(run, tmp_path / "v.safetensors")
+
+
+def test_every_format_has_an_ending() -> None:
+    assert set(ENDINGS) == set(FORMATS)
+    assert all(ENDINGS.values())
 
 
 def test_unknown_format_and_unwritable_place(run: Run, tmp_path: Path) -> None:

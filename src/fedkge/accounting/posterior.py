@@ -54,28 +54,6 @@ class GuessWorth:
             "worst_up_to_delta": self.delta,
         }
 
-    @property
-    def words(self) -> str:
-        """The chances in plain words.
-
-        >>> print(guess_worth([Charge(Geometric(1)), Charge(Responses(6.0))], epsilon=8.0, delta=1e-5).words[:71])
-        Somebody who knows all other triples and sees the whole copy guesses wh
-        """
-        copied = self.answer is not None
-        said = (
-            f"Somebody who knows all other triples and sees {'the whole copy' if copied else 'every release'} guesses "
-            f"whether the client holds one. At even odds the guess is right with a chance of "
-            f"{'' if copied else 'at most '}{percent(self.typical)} (a coin: 50 %)"
-        )
-        if self.unasked is not None:
-            said += f", of {percent(self.unasked)} if the copy did not ask about it"
-        said += "."
-        if self.counts_agree is not None:
-            said += f" The counts alone make them {percent(self.counts_agree)} sure when they agree"
-            said += f"; one answer alone is right with {percent(self.answer)}." if self.answer is not None else "."
-        up_to = f"Up to delta ({self.delta:g}), no" if self.delta else "No"
-        return f"{said} {up_to} outcome makes them surer than {percent(self.worst)}."
-
 
 def guess_worth(charges: Sequence[Charge], epsilon: float, delta: float, adaptive: bool = False) -> GuessWorth | None:
     """What a guess is worth after these charges, which cost `epsilon` at `delta`; None where nothing is guaranteed.
@@ -132,15 +110,3 @@ def chance_right(charges: Sequence[Charge]) -> float:
     from fedkge.accounting.pld import PLDAccountant  # noqa: PLC0415 (heavy)
 
     return EVEN * (1 + PLDAccountant().delta(charges, 0.0))
-
-
-def percent(chance: float) -> str:
-    """A chance for people; it says 100 % only of certainty.
-
-    >>> percent(0.881), percent(0.977), percent(0.99753), percent(0.99997), percent(1.0)
-    ('88 %', '97.7 %', '99.8 %', '99.997 %', '100 %')
-    """
-    if chance >= 1:
-        return "100 %"
-    digits = 0 if chance < 0.97 else max(1, math.ceil(-math.log10(1 - chance)) - 2)
-    return f"{100 * chance:.{digits}f} %"

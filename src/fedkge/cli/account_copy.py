@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fedkge.accounting.posterior import guess_worth, percent
+from fedkge.accounting.posterior import guess_worth
+from fedkge.base.numbers import percent
 from fedkge.cli.tables import grid, print_json, stdout
 from fedkge.configuration.presets import FEW_TRIPLES
+from fedkge.report.guess_words import guess_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,7 +27,7 @@ def account_copy(epsilon: float, delta: float, as_json: bool) -> None:
         print_json({"mechanism": "copy", "epsilon": epsilon, "delta": delta, "clients": _records(found)})
         return
     for name, (plan, worth) in found.items():
-        words = worth.words if worth else "Nothing is guaranteed."
+        words = guess_words(worth) if worth else "Nothing is guaranteed."
         line = f"{name[0].upper()}{name[1:]}, epsilon {epsilon:g} at delta {delta:g}: {_shares(plan)} {words}"
         stdout().print(line, markup=False, soft_wrap=True)
 

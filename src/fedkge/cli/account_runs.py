@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
-from fedkge.cli.account import NOT_PRIVATE, POINTS, finite, label, shown
+from fedkge.base.numbers import finite
+from fedkge.cli.account import NOT_PRIVATE, POINTS, label, shown
 from fedkge.cli.account_copy import worth_table
 from fedkge.cli.tables import grid, print_json, say, stderr, stdout
 

@@ -51,7 +51,7 @@ def compare(
 
 
 def _show(comparison: Comparison) -> None:
-    from fedkge.report.numbers import share  # noqa: PLC0415
+    from fedkge.base.numbers import share  # noqa: PLC0415
 
     console = stdout()
     rows = [_cells(run) for run in comparison.runs]
@@ -65,7 +65,7 @@ def _show(comparison: Comparison) -> None:
 
 
 def _cells(run: ComparedRun) -> tuple[str, ...]:
-    from fedkge.report import numbers  # noqa: PLC0415
+    from fedkge.base import numbers  # noqa: PLC0415
 
     shown = (
         "not measured"

@@ -36,6 +36,7 @@ def check(
     from fedkge.deploy.policy import proposal  # noqa: PLC0415
     from fedkge.deploy.preview import preview  # noqa: PLC0415
     from fedkge.deploy.site_settings import read_site  # noqa: PLC0415
+    from fedkge.report.guess_words import guess_words  # noqa: PLC0415
 
     settings = read_site(site)
     asked = proposal(read_federation(terms).configuration) if terms else settings.limits.usual
@@ -46,7 +47,7 @@ def check(
         return
     rows = [
         ("promise", _promised(found)),
-        *([("a guess is worth", found.worth.words)] if found.worth else []),
+        *([("a guess is worth", guess_words(found.worth))] if found.worth else []),
         *([("a copy holds", found.holds)] if found.holds else []),
         *((f"leaves {when}", what) for when, what in found.told.items()),
         ("names come", found.names_follow),

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.numbers import percent
 from fedkge.defences.counts.denoising import Profile
 from fedkge.graph import Triples
 from fedkge.models.embedding import Prior
@@ -60,15 +61,6 @@ class Holding:
             f"The copy believes {self.believed:,} triples. About {self.true:,.0f} of them are true (precision "
             f"{self.precision:.2f}): {percent(self.share)} of about {self.triples:,} triples."
         )
-
-
-def percent(share: float) -> str:
-    """A share of a graph, with a digit after the point where it is small.
-
-    >>> percent(0.954), percent(0.032)
-    ('95 %', '3.2 %')
-    """
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
 
 
 class Release(Protocol):

@@ -1,27 +1,22 @@
-"""The secrets of a site: files that only their owner can read, with random bytes that nobody chose.
+"""The secret keys of a site.
 
-A consortium key is made once, by one site, and carried to the others by hand or by a means that the server cannot read.
-What is made from it carries the purpose and the federation's name, so that nothing of one federation can be matched
-with another, even under the same key.
+One site makes the consortium's key, once, and brings it to the others in a way that the server cannot read. Every
+derived key depends on its purpose and on the federation's name, so that nothing can be matched between two federations,
+even under the same consortium key.
 """
 
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedkge.base.errors import ConfigurationError, DataError
+from fedkge.base.errors import ConfigurationError
+from fedkge.store.key_files import KEY_BYTES, KeyKind, create_key_file, read_key_file
 
-KEY_BYTES = 32
-CONSORTIUM = "fedkge-consortium-key-1"
-EXPONENT = "fedkge-joint-exponent-1"
-"""First word of a key file: what it is for, and the version of its format."""
-
-MOST_KEY_FILE_BYTES = 1024
+CONSORTIUM = KeyKind("fedkge-consortium-key-1")
+EXPONENT = KeyKind("fedkge-joint-exponent-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +35,11 @@ class Key:
 
     @classmethod
     def fresh(cls) -> Key:
-        """A new key from the operating system; the only way to make one, because a chosen one can be guessed."""
+        """A new key from the operating system's randomness; a key that a person chose could be guessed."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     def derive(self, purpose: str, federation: str) -> Key:
-        """The key for one purpose in one federation; neither tells anything about another.
+        """The key for one purpose in one federation; a derived key reveals nothing about another.
 
         >>> Key(bytes(32)).derive("entities", "a") == Key(bytes(32)).derive("entities", "b")
         False
@@ -57,11 +52,11 @@ class Key:
 
 
 def _fields(*texts: str) -> bytes:
-    """Texts in one message, each with its length, so that no two lists of texts give the same one."""
+    """All texts in one message, each with its length: different lists of texts give different messages."""
     return b"".join(len(data).to_bytes(8, "big") + data for data in (text.encode() for text in texts))
 
 
-def create_key(path: Path, kind: str = CONSORTIUM) -> Key:
+def create_key(path: Path, kind: KeyKind = CONSORTIUM) -> Key:
     """Make a key file with permissions 0600; a file that is there already is never overwritten.
 
     >>> from tempfile import TemporaryDirectory
@@ -69,60 +64,23 @@ def create_key(path: Path, kind: str = CONSORTIUM) -> Key:
     ...     create_key(Path(folder, "consortium.key")) == read_key(Path(folder, "consortium.key"))
     True
     """
-    key = Key.fresh()
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return Key(create_key_file(path, kind))
     except FileExistsError as error:
-        raise ConfigurationError(f"{path}: a file is there already and stays; name another, or remove it") from error
+        raise ConfigurationError(
+            f"{path}: expected no file, got one, and it stays; choose another name, or remove it"
+        ) from error
     except OSError as error:
         raise ConfigurationError(f"{path}: the key cannot be written ({error.strerror or error})") from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        os.fchmod(descriptor, 0o600)
-        file.write(f"{kind} {key.secret.hex()}\n")
-        file.flush()
-        os.fsync(descriptor)
-    return key
 
 
-def read_key(path: Path, kind: str = CONSORTIUM) -> Key:
-    """Read a key file; one that others may read, that is no plain file, or that holds something else is refused."""
+def read_key(path: Path, kind: KeyKind = CONSORTIUM) -> Key:
+    """Read a key file; `store.key_files` says what is refused."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return Key(read_key_file(path, kind))
     except FileNotFoundError as error:
         raise ConfigurationError(
             f"{path}: expected a key file, found none; get it from the site that made it"
         ) from error
     except OSError as error:
         raise ConfigurationError(f"{path}: the key cannot be read ({error.strerror or error})") from error
-    try:
-        _check_permissions(path, os.fstat(descriptor))
-        words = os.read(descriptor, MOST_KEY_FILE_BYTES).split()
-    finally:
-        os.close(descriptor)
-    if len(words) != 2 or words[0].decode("ascii", "replace") != kind:
-        raise DataError(
-            f"{path}: expected the words {kind!r} and {2 * KEY_BYTES} hexadecimal digits, got something else"
-        )
-    try:
-        secret = bytes.fromhex(words[1].decode("ascii"))
-    except ValueError as error:
-        raise DataError(f"{path}: expected {2 * KEY_BYTES} hexadecimal digits after {kind!r}") from error
-    if len(secret) != KEY_BYTES or len(set(secret)) == 1:
-        raise DataError(
-            f"{path}: expected a random key of {KEY_BYTES} bytes, got {len(secret)} bytes, {len(set(secret))} of them "
-            "different; a key must be made by fedkge, never typed"
-        )
-    return Key(secret)
-
-
-def _check_permissions(path: Path, facts: os.stat_result) -> None:
-    if not stat.S_ISREG(facts.st_mode):
-        raise ConfigurationError(f"{path}: expected a plain file, got something else")
-    if hasattr(os, "geteuid") and facts.st_uid not in (os.geteuid(), 0):
-        raise ConfigurationError(f"{path}: expected a key file of this user, got one of user {facts.st_uid}")
-    mode = stat.S_IMODE(facts.st_mode)
-    if mode & 0o077:
-        raise ConfigurationError(
-            f"{path}: expected a file that only its owner can read, got permissions {mode:04o}: run chmod 600 on it; "
-            "if somebody else may have read it, make a new key"
-        )

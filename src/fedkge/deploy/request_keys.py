@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fedkge.base.errors import DataError, UnavailableError
-from fedkge.deploy.keys import KEY_BYTES, Key, create_key, read_key
+from fedkge.deploy.keys import Key, create_key, read_key
 from fedkge.store.durable_files import write_atomically
+from fedkge.store.key_files import KEY_BYTES, KeyKind
 
-SIGNING = "fedkge-request-signing-key-1"
+SIGNING = KeyKind("fedkge-request-signing-key-1")
 PUBLIC = "fedkge-request-public-key-1"
-"""First word of each file: what it is for, and the version of its format."""
+"""First word of the file with the public key: what it is for, and the version of its format."""
 
 SIGNING_FILE, PUBLIC_FILE = "requests.key", "requests.pub"
 AGAIN = "the kits were made by a fedkge that did not sign requests: make new ones with `fedkge federation init`"

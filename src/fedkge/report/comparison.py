@@ -10,11 +10,11 @@ from typing import Any
 
 from fedkge.audit.metrics import Estimate, RateAtFpr
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.numbers import share
 from fedkge.report.document import Document, FigureText, UtilityRow
 from fedkge.report.gather import gather
-from fedkge.report.numbers import share
+from fedkge.report.utility import PRIVATE_CONTROL
 from fedkge.report.verdict import strongest
-from fedkge.report.worth import PRIVATE_CONTROL
 
 FORMAT = 1
 PLANE = "plane"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedkge.base.numbers import at_least, epsilon, percent, share
 from fedkge.report.document import (
     Attacks,
     AttackSeries,
@@ -15,7 +16,6 @@ from fedkge.report.document import (
     Spending,
     Utility,
 )
-from fedkge.report.numbers import at_least, epsilon, percent, share
 from fedkge.report.wording import IN_OWNERS_COPY
 
 GRID = 1e-9

@@ -29,9 +29,9 @@ from fedkge.report.explanations import figure_texts
 from fedkge.report.measured import gather_attacks, gather_audit, gather_exposed, targets_seed
 from fedkge.report.promised import gather_claim, gather_paid, gather_spending
 from fedkge.report.reading import fingerprints
+from fedkge.report.utility import gather_utility
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
-from fedkge.report.worth import gather_utility
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory, check_has_data
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedkge.base import numbers
 from fedkge.base.errors import UnavailableError
-from fedkge.report import numbers
 from fedkge.report.document import Document
 from fedkge.report.svg import inline
 from fedkge.report.verdict import strongest

@@ -11,9 +11,10 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.facts import Payment
 from fedkge.accounting.posterior import guess_worth
 from fedkge.accounting.validity import FaultKind, faults
+from fedkge.base.numbers import epsilon, percent, small
 from fedkge.configuration import Configuration
 from fedkge.report.document import Claim, ClientClaim, HeldCopy, PaidFigure, Spending
-from fedkge.report.numbers import epsilon, percent, small
+from fedkge.report.guess_words import guess_words
 from fedkge.report.promise_words import GUARANTEE, NEIGHBOURS, fact_rows, fault_words, mechanism_sentence
 from fedkge.report.wording import FIGURES, NO_PROMISE, not_covered, released, trusted
 from fedkge.runs.released import described, holdings
@@ -115,7 +116,7 @@ def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for client in clients:
         if client.guess:
-            alike.setdefault(client.guess.words, []).append(client.client)
+            alike.setdefault(guess_words(client.guess), []).append(client.client)
     for words, names in alike.items():
         yield f"{', '.join(names)}: {words}"
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from scipy import special
 
 from fedkge.audit.metrics import LEVEL, Estimate
+from fedkge.base.numbers import at_least, count, epsilon, percent, share, small
 from fedkge.report.document import AttackRow, Audit, Claim, DesignFacts, Verdict
-from fedkge.report.numbers import at_least, count, epsilon, percent, share, small
 from fedkge.report.wording import IN_OWNERS_COPY
 
 CHANCE = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fedkge.defences.release import percent
+from fedkge.base.numbers import percent
 
 REPRODUCE = "python -m benchmarks holds"
 
@@ -42,7 +42,7 @@ def measured_elsewhere(answers: float) -> str:
     """How much copies of other graphs held whose answers had about this epsilon: all there is before one is drawn.
 
     >>> measured_elsewhere(5.9)[:107]
-    'Known only once the copy is drawn. On other graphs (one client, epsilon 8, answers of epsilon 6): 95 % of c'
+    'Known only once the copy is drawn. On other graphs (one client, epsilon 8, answers of epsilon 6): 95.4 % of'
     """
     nearest = min(MEASURED, key=lambda each: abs(math.log(each.answers / answers))).answers
     those = [each for each in MEASURED if each.answers == nearest]

@@ -1,4 +1,4 @@
-"""How numbers are written, in sentences and on the page: in one place, so that one number always looks the same."""
+"""How numbers are written in sentences, tables and pages: one rule each, so that a number looks the same everywhere."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def signed(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share as people say it, never rounded up to all or down to nothing.
+    """A share in percent. It says 0 or 100 only of exactly that: near 1 it has as many digits as it needs.
 
-    >>> percent(0.955), percent(0.001), percent(0.99996), percent(1.0), percent(0.00004)
-    ('95.5 %', '0.1 %', 'more than 99.9 %', '100 %', 'less than 0.1 %')
+    >>> percent(0.881), percent(0.97), percent(0.0), percent(1.0), percent(0.00004), percent(0.99997)
+    ('88.1 %', '97 %', '0 %', '100 %', 'less than 0.1 %', '99.997 %')
     """
     if 0 < value < 0.0005:
         return "less than 0.1 %"
     if 0.9995 <= value < 1:
-        return "more than 99.9 %"
+        return f"{100 * value:.{math.ceil(-math.log10(1 - value)) - 2}f} %"
     return f"{100 * value:.1f}".removesuffix(".0") + " %"
 
 
@@ -79,3 +79,12 @@ def count(value: int) -> str:
     '12,345'
     """
     return f"{value:,}"
+
+
+def finite(value: float) -> float | None:
+    """A number for JSON, which knows no infinity; an epsilon of null means that nothing is guaranteed.
+
+    >>> finite(8.0), finite(math.inf)
+    (8.0, None)
+    """
+    return value if math.isfinite(value) else None

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from fedkge.base.numbers import share, signed
 from fedkge.configuration import Configuration
 from fedkge.report.document import Utility, UtilityRow
-from fedkge.report.numbers import share, signed
 from fedkge.report.wording import NOT_RANKED
 from fedkge.runs.released import is_defended
 from fedkge.runs.run import RunDirectory
