@@ -23,6 +23,7 @@ from fedkge.cli import (
     train,
 )
 from fedkge.cli.errors import guarded, show_tracebacks
+from fedkge.cli.registered import RegisteredHelp
 
 app = typer.Typer(
     name="fedkge",
@@ -55,11 +56,11 @@ def _options(
 
 
 app.command("demo", epilog=demo.EXAMPLE)(guarded(demo.demo))
-app.command("train", epilog=train.TRAIN_EXAMPLE)(guarded(train.train))
+app.command("train", cls=RegisteredHelp, epilog=train.TRAIN_EXAMPLE)(guarded(train.train))
 app.command("resume", epilog=train.RESUME_EXAMPLE)(guarded(train.resume))
 app.command("evaluate", epilog=evaluate.EXAMPLE)(guarded(evaluate.evaluate))
 app.command("predict", epilog=predict.EXAMPLE)(guarded(predict.predict))
-app.command("attack", epilog=attack.EXAMPLE)(guarded(attack.attack))
+app.command("attack", cls=RegisteredHelp, epilog=attack.EXAMPLE)(guarded(attack.attack))
 app.command("account", epilog=account.EXAMPLE)(guarded(account.account))
 app.command("audit", epilog=audit.EXAMPLE)(guarded(audit.audit))
 app.command("report", epilog=report.EXAMPLE)(guarded(report.report))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,11 +13,12 @@ class FederationSection(Section):
     """What clients share, how the server combines it, and which uploads it accepts."""
 
     strategy: Annotated[str, by_nobody("a site shares entity rows (fede) and nothing else")] = Field(
-        default="fede", description="fede (share entities), fedr (share relations), isolated or pooled."
+        default="fede",
+        description="What clients share: entities (fede), relations (fedr), nothing, or all triples (pooled).",
     )
-    aggregation: Annotated[Literal["mean", "weighted"], by_server_alone("how the server averages")] = Field(
+    aggregation: Annotated[str, by_server_alone("how the server averages")] = Field(
         default="mean",
-        description="Mean over owners, or weighted by triples; the weight of a claim far above the others' is capped.",
+        description="How the server combines uploads; `weighted` counts triples and caps claims far above others.",
     )
     fraction: Annotated[float, by_server_alone("whom the server asks in a round")] = Field(
         default=1.0, gt=0, le=1, description="Share of the clients that take part in each round."

@@ -13,7 +13,7 @@ class ModelSection(Section):
     """Which model is trained, and its shape. The dimension is the paper's."""
 
     name: Annotated[str, Flag("model"), by_server("all sites must train the same one")] = Field(
-        default="transe", description="transe, rotate, distmult or complex."
+        default="transe", description="The model that all clients train."
     )
     dimension: Annotated[int, by_server("rows of different length cannot be averaged; within the site's limit")] = (
         Field(default=128, ge=1, description="Embedding dimension (complex numbers for RotatE and ComplEx).")

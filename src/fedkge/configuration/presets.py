@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.base.registry import look_up
 
 Options = Mapping[str, Any]
 
@@ -135,15 +134,20 @@ def with_defence(values: Options) -> dict[str, Any]:
     budget, noise = (values.get(key) is not None for key in ("epsilon", "noise"))
     given = values.get("defence")
     name = "noisy-steps" if noise else "recommended" if budget else "none"
-    if given is not None and given != "":  # a number, also 0, is refused by the look-up
+    if given is not None and given != "":  # a number, also 0, is refused as a value
         name = given
     model = str(values.get("model", "transe"))
-    chosen = {**look_up(DEFENCES, name, "defence"), **_BY_MODEL.get((name, model), {})}
+    chosen = {**_preset(name), **_BY_MODEL.get((name, model), {})}
     if name == COPYING:
         chosen |= _shares(values)
     elif noise or not budget:
         chosen.pop(COUNTS, None)  # noise that is given is for the whole budget, or there is none
     return {**chosen, **values, "defence": name}
+
+
+def _preset(name: object) -> Options:
+    """The options that a defence sets; none without a preset. `fedkge.defences` refuses unknown names."""
+    return DEFENCES.get(name, {}) if isinstance(name, str) else {}
 
 
 def _shares(values: Options) -> Options:

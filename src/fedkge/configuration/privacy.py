@@ -14,7 +14,7 @@ class PrivacySection(Section):
 
     defence: Annotated[str, BY_SITE] = Field(
         default="none",
-        description="none, recommended (by --epsilon), noisy-steps (by --noise), dpsgd, dp-flames, dp-flames-adaptive.",
+        description="The defence of each client; --epsilon alone means recommended, --noise means noisy-steps.",
     )
     epsilon: Annotated[float | None, BY_SITE] = Field(
         default=None,
@@ -52,7 +52,7 @@ class PrivacySection(Section):
         default="", description="Graph whose (head, relation)s are public negatives; else uniform ones."
     )
     selection: Annotated[str, BY_SITE] = Field(
-        default="dense", description="Rows that get gradient and noise: dense, adafest, fest, ptr, ..."
+        default="dense", description="How a step chooses the rows that get gradient and noise."
     )
     selection_share: Annotated[float, BY_SITE] = Field(
         default=0.2, gt=0, lt=1, description="Share of the privacy cost that pays for selection."
@@ -72,7 +72,7 @@ class PrivacySection(Section):
         description="SGD: learn more slowly where one step's noise would move a number by more than this.",
     )
     noise_schedule: Annotated[str, BY_SITE] = Field(
-        default="constant", description="Noise per round: constant, a preset decay, or decay by public validation MRR."
+        default="constant", description="Noise per round; `validation` follows the MRR on public triples."
     )
     noise_decay: Annotated[float, BY_SITE] = Field(
         default=0.95, gt=0, le=1, description="Factor by which the noise falls (eta)."

@@ -27,7 +27,7 @@ class TrainingSection(Section):
         int, by_server("within the site's limit; noise is calibrated to them, a copy is paid already")
     ] = Field(default=0, ge=0, description="Steps per round instead of epochs; 0 means epochs.")
     optimiser: Annotated[str, by_server("works on what was noised already")] = Field(
-        default="lazy-adam", description="lazy-adam, adam, adagrad or sgd."
+        default="lazy-adam", description="How a step changes rows."
     )
     optimiser_state: Annotated[Literal["reset", "kept"], by_server("is made of what was noised already")] = Field(
         default="reset", description="The optimiser's state: reset in every round, as FedE does, or kept."
