@@ -1,7 +1,7 @@
 # Every target that a person calls carries a `##` comment; `make help` lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest fuzz lint types docs bench bench-check lock clean
+.PHONY: help demo test test-slow test-lowest fuzz lint types notebook docs bench bench-check lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -60,6 +60,9 @@ lint: .venv/.dev ## Check style and formatting with ruff
 
 types: .venv/.dev ## Check the types with mypy
 	$(BIN)/mypy
+
+notebook: .venv/.dev ## Run the tutorial's notebook and keep its outputs
+	$(BIN)/python .ci/notebook.py docs/tutorial.ipynb
 
 docs: .venv/.dev ## Build the documentation into site/, warnings are errors
 	$(BIN)/mkdocs build --strict --quiet

@@ -207,7 +207,7 @@ def trained_over(numbers: Numbers, shards: Shards, options: Mapping[str, Any]) -
     configuration = parse(
         {**options, "clients": SITES, "noise-seed": options["seed"] if "epsilon" in options else None}
     )
-    run = Federation(shards.graphs, configuration, disguise=lambda client: Rounded(client, numbers)).run()
+    run = Federation(shards.graphs, configuration, stand_in=lambda client: Rounded(client, numbers)).run()
     return {metric: run.metrics[-1][f"both.realistic.{metric}"] for metric in ("mrr", "hits_at_10")}
 
 

@@ -351,3 +351,18 @@ def test_a_second_line_for_what_is_released_once_is_refused(tmp_path):
         file.write(content)
     with pytest.raises(PrivacyError, match="the size of client-0 stands in an earlier line"):
         Ledger.read(tmp_path / "ledger.jsonl")
+
+
+def test_a_line_that_cannot_be_written_is_the_reason_for_all_that_follow(tmp_path, monkeypatch):
+    """Another client's thread may come next: it must hear why, not that somebody else writes."""
+    ledger = Ledger.open(tmp_path / "ledger.jsonl")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(PrivacyError, match="No space left"):
+            ledger.promise(promise())
+    with pytest.raises(PrivacyError, match=r"earlier line was not kept: .*No space left"):
+        ledger.promise(promise())

@@ -196,4 +196,4 @@ def test_other_rounds_than_planned_are_mentioned(tmp_path, epsilon, told):
     ledger = write(tmp_path / "ledger.jsonl", {"a": ("aa", 10)}, epsilon=epsilon, facts=facts)
     budget = budget_record(SimpleNamespace(ledger=ledger, metrics=[], directory=None))
     assert budget["a"]["rounds_planned"] == 3
-    assert f"otherwise {told}" in shown(budget)
+    assert f"Otherwise {told}" in shown(budget)

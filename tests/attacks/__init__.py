@@ -13,7 +13,7 @@ from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.round import Round
 from fedkge.runs.view import Adversary, Numbering, Piece, View
-from tests.models.conftest import MODEL_CASES, score_twin
+from tests.models.formulas import MODEL_CASES, score_twin
 
 ENTITIES, RELATIONS, DIMENSION, MARGIN = 120, 6, 16, 6.0
 MODELS = [name for name, _ in dict(MODEL_CASES).items()]

@@ -138,7 +138,7 @@ def test_auxiliary_triples_outside_the_upload_do_not_count() -> None:
 def test_bilinear_models_are_refused_with_the_reason(model: str) -> None:
     fed = federation(model)
     for name in ("si-centres", "si-link", "si-published"):
-        with pytest.raises(ConfigurationError, match=r"two entity rows tell the relation.*upload-difference works"):
+        with pytest.raises(ConfigurationError, match=r"two entity rows determine.*upload-difference works on all"):
             make_attack(name).score(fed.view("server"), fed.canaries)
 
 

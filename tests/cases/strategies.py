@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from fedkge.federation.strategies import make_strategy
 
 from fedkge.api.training import resume, start
 from fedkge.federation.training import Federation
 from fedkge.graph.split import Shards
 from fedkge.runs.run import Run
+from fedkge.runs.strategies import make_strategy
 from tests.cases import Case
 from tests.short_runs import break_off, short
 

@@ -38,7 +38,7 @@ def test_outside_a_clone_it_says_what_is_missing_and_what_to_do(installed: Path,
     assert done.returncode == UnavailableError.exit_code
     told = " ".join(done.stderr.split())
     assert "expected the folder paper/ of fedkge's repository" in told
-    assert "clone the repository, and call `fedkge reproduce` inside the clone" in told
+    assert "clone the repository and call `fedkge reproduce` inside the clone" in told
     assert "Traceback" not in done.stderr
 
 

@@ -40,7 +40,7 @@ def test_of_a_copys_two_shares_one_is_enough(given, other):
     shares = {"count-share": options.privacy.count_share, "copy-share": options.privacy.copy_share}
     assert shares == {given: 0.3, other: pytest.approx(0.7)}
     check_defence(options)
-    with pytest.raises(ConfigurationError, match=f"{given} must be above 0; without a copy: --defence noisy-steps"):
+    with pytest.raises(ConfigurationError, match=f"{given} above 0, got 0: .*use --defence noisy-steps"):
         parse({"epsilon": 8.0, given: 0.0})
 
 

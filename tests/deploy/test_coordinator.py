@@ -21,6 +21,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
+from fedkge.runs.run import RunDirectory
 from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
     DEFENDED,
@@ -75,6 +76,18 @@ def test_the_run_of_the_server_does_not_speak_for_its_sites(tmp_path: Path) -> N
         assert "at the sites" in done.output
 
 
+def test_the_server_writes_its_rounds_and_no_metrics(tmp_path: Path) -> None:
+    """It ranks nothing: whoever reads the metrics of its run finds none, and no damaged file."""
+    layout = small_layout(tmp_path, owners=2)
+    with InOneProcess(layout) as federation:
+        federation.run()
+    run = RunDirectory(layout.settings.run)
+    assert run.read_metrics() == []
+    lines = (run.path / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["round"] for line in lines] == list(range(1, len(lines) + 1))
+    assert lines
+
+
 def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
     layout = small_layout(tmp_path, DEFENDED, owners=2, training=DEFENDED)
     broken_off(layout, "client-2", 5)  # invitation, greeting, shares, two uploads, and then the power goes
@@ -115,7 +128,7 @@ def test_the_time_left_is_that_of_rounds_in_which_nobody_was_lost(tmp_path: Path
     with InOneProcess(layout) as federation:
         federation.sites["client-0"].spoil = after(4, lambda _: encode(Upload(1, {}, 0, None)))
         federation.run()
-    lines = (layout.settings.run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (layout.settings.run / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
     history = [json.loads(line) for line in lines]
     assert [record.get("left_out", []) for record in history][:2] == [[], ["client-0"]]
     undisturbed = [record["seconds"] for record in history if "left_out" not in record]

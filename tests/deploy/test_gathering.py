@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.api.paid_metrics import release_metrics
+from fedkge.api.reports import write_report
 from fedkge.api.training import open_run
 from fedkge.base.errors import PrivacyError, RunError
-from fedkge.cli.report import write_report
 from fedkge.configuration import parse
 from fedkge.deploy.gathering import PlantedCanaries, gather
 from fedkge.deploy.layout import Layout

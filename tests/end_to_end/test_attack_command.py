@@ -141,7 +141,7 @@ def test_an_attack_within_the_federation_and_its_price(graph: Path, tmp_path: Pa
     options = (*SMALL, *sizes, "--canaries", 80, "--inline-attack", "cia", "--rounds", 4, "--out", tmp_path / "two")
     outcome = fedkge("train", "--data", graph, *options)
     number = r"0\.\d{4}"
-    text = rf"In-line attack: test MRR, both sides: {number} with it, {number} without, difference [+-]{number}"
+    text = rf"test MRR \(both sides\) is {number} with the attack and {number} without it \(difference [+-]{number}\)"
     assert re.search(text, " ".join(outcome.out.split())), outcome.out
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fedkge as fk
+from fedkge.configuration import sections_as_toml
 from fedkge.experiments.claim import LedgerClaim
 from tests.end_to_end.test_command_line import Outcome, fedkge, write_graph
 
@@ -50,7 +51,7 @@ def test_one_command_trains_and_audits(run: Path, told: Outcome) -> None:
     content = json.loads((run / "audit.json").read_text(encoding="utf-8"))
     assert 1.5 < content["bound"] <= content["ceiling"]
     assert content["coins"] == "independent"
-    assert f"Everything about it: {run}/audit.json" in told.err
+    assert f"All results: {run}/audit.json" in told.err
 
 
 def test_without_shared_entities_nothing_is_trained(graph: Path, tmp_path: Path) -> None:
@@ -117,8 +118,8 @@ def test_a_research_seed_is_told_aloud(graph: Path, tmp_path: Path) -> None:
 
 def test_options_come_from_a_file_too(graph: Path, tmp_path: Path) -> None:
     values = {"data": str(graph), "clients": 2, "overlap": 0.8, "rounds": 1, "dimension": 8, "negatives": 8}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in {**values, "canaries": 40, "evaluate_every": 0}.items()]
-    (tmp_path / "plan.toml").write_text("\n".join(lines), encoding="utf-8")
+    text = sections_as_toml({**values, "canaries": 40, "evaluate_every": 0})
+    (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
     outcome = fedkge("audit", "--config", tmp_path / "plan.toml", "--canaries", 60, "--out", tmp_path / "run", "--json")
     assert outcome.code == 0, outcome.err
     assert outcome.lines[0]["canaries"] == 60

@@ -392,6 +392,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "shadow-copy" in outcome.out
     assert "Epsilon is at least" in outcome.out
     assert (tmp_path / "demo-defended" / "report.html").stat().st_size > 10_000
+    monkeypatch.setattr(demo, "SHADOW_PROCESSES", 1)  # a process takes longer to start than its shadows to train
     (result,) = fedkge("demo", "--out", tmp_path / "demo", "--json").lines
     assert len(result["prediction"]["predictions"]) == 5
     assert all(facts["spent"] <= 8 for facts in result["defended"]["privacy"].values())

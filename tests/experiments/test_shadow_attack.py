@@ -17,6 +17,7 @@ from fedkge.audit.metrics import auc
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import parse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts
+from fedkge.experiments.audited_release import auditors_triples
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.exposed import EXPOSED
 from fedkge.experiments.recorded_audit import run_audit
@@ -34,7 +35,6 @@ from fedkge.experiments.shadow_features import (
 from fedkge.experiments.shadows import FOLDER, ShadowPlan
 from fedkge.experiments.targets import Targets
 from fedkge.experiments.white_box import canaries_of
-from fedkge.experiments.white_box_copy import auditors_triples
 from fedkge.graph.ordered import ordered
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph

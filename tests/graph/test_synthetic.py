@@ -174,8 +174,8 @@ def test_full_graphs_are_possible() -> None:
 
 @pytest.mark.slow
 def test_two_million_entities_and_ten_million_triples() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     graph = synthetic_graph(2_000_000, 100, 10_000_000, seed=1)
-    assert time.monotonic() - start < 120
+    assert time.process_time() - start < 120
     assert len(graph.train) + len(graph.valid) + len(graph.test) == 10_000_000
     assert np.bincount(graph.train[:, 0], minlength=2_000_000).min() >= 1

@@ -16,7 +16,6 @@ from fedkge.base.registry import look_up
 from fedkge.mechanisms import (
     SELECTIONS,
     Adafest,
-    Clip,
     Dense,
     DensePublished,
     Fest,
@@ -24,9 +23,11 @@ from fedkge.mechanisms import (
     Ptr,
     PtrPublished,
     Selected,
+    Selection,
     Touched,
 )
 from fedkge.mechanisms.events import (
+    Event,
     Gaussian,
     PublishedGaussian,
     PublishedTest,
@@ -36,48 +37,79 @@ from fedkge.mechanisms.events import (
 )
 from fedkge.mechanisms.fest import degrees
 from fedkge.mechanisms.selection import rows_outside
+from tests.cases.selections import CLIP, SelectionCase, touched_of, touched_values
 from tests.statistical import detectors
 from tests.statistical.detectors import alarms
 
-CLIP = Clip(1.2, 0.8)
+TESTS = {"batch": 64, "gap_multiplier": 2.0, "test_multiplier": 3.0, "failure": 1e-6}
 
 
-def touched_of(norms: dict[int, float], table: int, counts: list[int] | None = None) -> Touched:
-    rows = np.array(list(norms), np.int32)
-    many = np.ones(len(rows), np.int64) if counts is None else np.array(counts, np.int64)
-    return Touched(rows, many, np.array(list(norms.values())), table)
+class TestDense(SelectionCase):
+    name = "dense"
+
+    def by_hand(self) -> Selection:
+        return Dense()
+
+    def costs(self) -> Event:
+        return SampledGaussian(0.1, 1.0)
 
 
-touched_values = st.integers(5, 40).flatmap(
-    lambda table: st.builds(
-        touched_of,
-        st.dictionaries(st.integers(0, table - 1), st.sampled_from([0.0, 0.4, 0.8, 1.0, 3.0, 9.0]), max_size=table),
-        st.just(table),
-    )
-)
+class TestAdafest(SelectionCase):
+    name = "adafest"
+
+    def by_hand(self) -> Selection:
+        return Adafest(1.0, 0.5)
+
+    def costs(self) -> Event:
+        return SampledPair(0.1, selection=1.0, gradient=1.0)
+
+
+class TestFest(SelectionCase):
+    name = "fest"
+
+    def by_hand(self) -> Selection:
+        return Fest(np.array([3, 1], np.int32))
+
+    def costs(self) -> Event:
+        return SampledGaussian(0.1, 1.0)
+
+
+class TestPtr(SelectionCase):
+    name = "ptr"
+
+    def by_hand(self) -> Selection:
+        return Ptr(CLIP, 2, 0.1, 0.1, 0.4)
+
+    def costs(self) -> Event:
+        return SampledTest(0.1, gap=0.1, test=0.1, gradient=1.0, failure=0.4)
+
+
+class TestPtrPublished(SelectionCase):
+    name = "ptr-published"
+    is_private = False
+
+    def by_hand(self) -> Selection:
+        return PtrPublished(CLIP, 2, 0.1, 0.1, 0.4)
+
+    def costs(self) -> Event:
+        return PublishedTest(0.1, gap=0.1, test=0.1, gradient=1.0, failure=0.4, passed=1.0)
+
+
+class TestDensePublished(SelectionCase):
+    name = "dense-published"
+    is_private = False
+
+    def by_hand(self) -> Selection:
+        return DensePublished()
+
+    def costs(self) -> Event:
+        return PublishedGaussian(0.1, 1.0)
 
 
 @given(touched=touched_values)
 def test_rows_outside_are_the_complement(touched: Touched) -> None:
     outside = [row for row in range(touched.table) if row not in set(touched.rows.tolist())]
     assert rows_outside(touched.rows, np.arange(len(outside))).tolist() == outside
-
-
-@given(touched=touched_values, seed=st.integers(0, 1000))
-def test_selected_rows_are_sorted_distinct_rows_of_the_table(touched: Touched, seed: int) -> None:
-    source = NoiseSource.research(seed)
-    for selection in (
-        Dense(),
-        Adafest(1.0, 0.5),
-        Fest(np.array([3, 1], np.int32)),
-        Ptr(CLIP, 2, 0.1, 0.1, 0.4),
-        PtrPublished(CLIP, 2, 0.1, 0.1, 0.4),
-        DensePublished(),
-    ):
-        selected: Selected = selection.select(touched, source)
-        assert selected.rows.dtype == np.int32
-        assert (np.diff(selected.rows) > 0).all()
-        assert selected.rows.size == 0 or (selected.rows[0] >= 0 and selected.rows[-1] < touched.table)
 
 
 def test_dense_takes_all_rows() -> None:
@@ -194,26 +226,13 @@ def test_a_batch_as_large_as_the_table_leaves_nothing_to_test() -> None:
         Ptr(CLIP, batch=10).select(touched_of({}, 10), NoiseSource.research(0))
 
 
-def test_every_selection_has_its_event_and_its_label() -> None:
-    tests = {"batch": 64, "gap_multiplier": 2.0, "test_multiplier": 3.0, "failure": 1e-6}
-    assert {
-        "dense": Dense().event(0.1, 1),
-        "adafest": Adafest(5.0, 2.0).event(0.1, 1),
-        "fest": Fest(np.array([1], np.int32)).event(0.1, 1),
-        "ptr": Ptr(CLIP, **tests).event(0.1, 1),
-        "ptr-published": PtrPublished(CLIP, **tests).event(0.1, 1),
-        "dense-published": DensePublished().event(0.1, 1),
-    } == {
-        "dense": SampledGaussian(0.1, 1.0),
-        "adafest": SampledPair(0.1, selection=5.0, gradient=1.0),
-        "fest": SampledGaussian(0.1, 1.0),
-        "ptr": SampledTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6),
-        "ptr-published": PublishedTest(0.1, gap=2.0, test=3.0, gradient=1.0, failure=1e-6, passed=1.0),
-        "dense-published": PublishedGaussian(0.1, 1.0),
-    }
-    assert [name for name, selection in SELECTIONS.items() if not selection.is_private] == [
-        "ptr-published",
-        "dense-published",
-    ]
+def test_every_test_costs_what_its_numbers_say() -> None:
+    assert Adafest(5.0, 2.0).event(0.1, 1) == SampledPair(0.1, selection=5.0, gradient=1.0)
+    noise = {"gap": 2.0, "test": 3.0, "gradient": 1.0, "failure": 1e-6}
+    assert Ptr(CLIP, **TESTS).event(0.1, 1) == SampledTest(0.1, **noise)
+    assert PtrPublished(CLIP, **TESTS).event(0.1, 1) == PublishedTest(0.1, **noise, passed=1.0)
+
+
+def test_an_unknown_selection_names_the_near_ones() -> None:
     with pytest.raises(ConfigurationError, match="adafest"):
         look_up(SELECTIONS, "adafst", "selection")

@@ -26,7 +26,7 @@ def test_report_writes_a_page_and_its_json(bare: Path) -> None:
         assert (bare / f"{name}.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert f"Shareable copy, only what is public or paid for: {bare / 'report.html'}" in out
     assert f"Owner's copy, exact figures and named triples: {bare / 'report-for-owner.html'}" in out
-    assert "Pass on the shareable copy alone" in err
+    assert "Share only the shareable copy" in err
 
 
 def test_the_owners_copy_has_its_own_name(bare: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from fedkge.report.document import Document
 from fedkge.report.guess_words import guess_words
 from fedkge.report.page import render
 from fedkge.runs.state_file import saved_release
-from tests.experiments.test_white_box_copy import OPTIONS, SHARDS
+from tests.experiments.test_audited_release import OPTIONS, SHARDS
 
 ADVICE = "--canary-source likely"
 

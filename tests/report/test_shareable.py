@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -10,8 +11,8 @@ import pytest
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.passing_on import ledger_to_pass_on
+from fedkge.api.reports import write_report
 from fedkge.api.training import start
-from fedkge.cli.report import write_report
 from fedkge.configuration import parse
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.federation import messages
@@ -156,10 +157,10 @@ def test_the_test_notices_a_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first, second = pair(tmp_path, "train", **DEFENCES["recommended"])
     owners = lambda folder, *_: gather(folder, "for-owner")  # noqa: E731
     with monkeypatch.context() as planted:
-        planted.setattr("fedkge.report.gather", owners)
+        planted.setattr(sys.modules["fedkge.report"], "gather", owners)
         assert {"report: report.html", "report: report.json"} <= set(differences(first, second))
     with monkeypatch.context() as planted:
-        planted.setattr("fedkge.report.shareable.ledger_to_pass_on", lambda content: content)
+        planted.setattr(sys.modules["fedkge.report.shareable"], "ledger_to_pass_on", lambda content: content)
         assert differences(first, second) == ["ledger: ledger.jsonl"]
 
 

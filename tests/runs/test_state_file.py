@@ -121,13 +121,13 @@ def test_a_round_that_could_not_be_kept_leaves_no_trace(shards, tmp_path, monkey
     """Not even in rows that the server sent: it may share fewer of them from now on, and the others would be left."""
     ledger = Ledger.in_memory()
     client = client_of(shards[0], options, ledger, tmp_path)
-    before = [table.copy() for table in client._tables().values()]
+    before = [table.copy() for table in client._tables.all().values()]
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", no_space)
         with pytest.raises(RunError, match="No space"):
             client.handle(Fit(1, rows_of(client)))
     assert (client.released, client.round) == (None, 0)
-    for table, old in zip(client._tables().values(), before, strict=True):
+    for table, old in zip(client._tables.all().values(), before, strict=True):
         np.testing.assert_array_equal(table, old)
     client.handle(Share({"entities": np.arange(3)}))
     assert isinstance(client.handle(Fit(2, {"entities": before[0][:3]})), Upload)

@@ -37,7 +37,7 @@ def shards() -> fk.Shards:
 )
 def test_what_goes_out_comes_back(run: Run, form: str, file: str, tmp_path: Path) -> None:
     exported = export_vectors(run, tmp_path / file, form)
-    assert exported.rows == {"entities": len(NAMES), "relations": 2}
+    assert exported.counts == {"entities": len(NAMES), "relations": 2}
     vectors = read_vectors(tmp_path / file)
     tables = run.embedding().tables
     for kind, names, table in (
@@ -88,10 +88,10 @@ def test_without_a_client_only_what_all_share(
 ) -> None:
     run = fk.train(shards, strategy=strategy, dimension=4, **OPTIONS)
     exported = export_vectors(run, tmp_path / "v.safetensors")
-    assert set(exported.rows) == kinds == set(read_vectors(tmp_path / "v.safetensors"))
+    assert set(exported.counts) == kinds == set(read_vectors(tmp_path / "v.safetensors"))
     assert set(exported.left_out) == {"entities", "relations"} - kinds
     one = export_vectors(run, tmp_path / "one.safetensors", client="client-1")
-    assert one.rows == {"entities": len(shards[1].entities), "relations": len(shards[1].relations)}
+    assert one.counts == {"entities": len(shards[1].entities), "relations": len(shards[1].relations)}
 
 
 def test_isolated_clients_share_nothing(shards: fk.Shards, tmp_path: Path) -> None:

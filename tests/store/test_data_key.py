@@ -14,9 +14,9 @@ import pytest
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.statements import digest_of
+from fedkge.api.ledgers import check_same_data, open_ledger
 from fedkge.api.training import open_run, resume, train
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
-from fedkge.cli.account_runs import _check_same_data, _open
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
@@ -118,17 +118,17 @@ def test_the_same_triples_in_two_runs_are_recognised(run, shards, tmp_path):
     train(shards, out=tmp_path / "again", **{**OPTIONS, "seed": 2})
     first, second = Ledger.read(run / "ledger.jsonl"), Ledger.read(tmp_path / "again" / "ledger.jsonl")
     assert [digest_of(first, name) for name in first.clients] == [digest_of(second, name) for name in second.clients]
-    _check_same_data([_open(run), _open(tmp_path / "again")])
+    check_same_data([open_ledger(run), open_ledger(tmp_path / "again")])
 
 
 def test_other_data_is_refused_under_one_key_and_unknown_under_two(run, tmp_path, monkeypatch):
     others = split(synthetic_graph(entities=60, relations=4, triples=600, seed=2), clients=2, seed=7)
     train(others, out=tmp_path / "others", **OPTIONS)
     with pytest.raises(ConfigurationError, match="different data, or other shards"):
-        _check_same_data([_open(run), _open(tmp_path / "others")])
+        check_same_data([open_ledger(run), open_ledger(tmp_path / "others")])
     monkeypatch.setenv(VARIABLE, str(tmp_path / "another user"))
     train(others, out=tmp_path / "elsewhere", **OPTIONS)
-    _check_same_data([_open(run), _open(tmp_path / "elsewhere")])  # counted by the costliest client
+    check_same_data([open_ledger(run), open_ledger(tmp_path / "elsewhere")])  # counted by the costliest client
 
 
 def test_a_run_without_its_key_says_so(run, shards, tmp_path):

@@ -70,6 +70,8 @@ class Ledger(Accounts):
         self._file = LedgerFile(path)
         self._chain = Chain(run, witness)
         self._failed = False
+        self._failure = ""
+        """Why a line could not be written; blank as long as all could."""
 
     @classmethod
     def in_memory(cls, kept: bool = False) -> Ledger:
@@ -224,7 +226,11 @@ class Ledger(Accounts):
         self._check_alone()
         line, marked, checksum = self._chain.next_line(record)
         self._failed = True
-        self._write(line)
+        try:
+            self._write(line)
+        except PrivacyError as error:
+            self._failure = str(error)  # whoever comes next is told too: it may be another client's thread
+            raise
         self._chain.take(marked, checksum)
         self._chain.remember()
         self._apply(record)
@@ -235,10 +241,12 @@ class Ledger(Accounts):
 
     def _check_alone(self) -> None:
         """Another process may have charged, or released, what this one takes for paid."""
+        if self._failure:
+            raise PrivacyError(f"an earlier line was not kept: {self._failure}")
         if self._failed or not self._file.is_as_known():
             raise PrivacyError(
-                f"{self.name}: it was opened to be read, an earlier line could not be written, or another "
-                "process writes it too; nothing was released. Let one run write it, and open it again (`resume`)"
+                f"{self.name}: it was opened to be read, an earlier line broke off, or another process writes it too; "
+                "nothing was released. Let one run write it, and start that run again"
             )
 
     def _take_in(self) -> tuple[bytes, int]:

@@ -16,7 +16,7 @@ from fedkge.accounting.accountants import make_accountant
 from fedkge.accounting.extras import Extra
 from fedkge.accounting.figures import PaidMetric, kept_metrics
 from fedkge.accounting.ledger import Ledger
-from fedkge.api.training import Data, open_run
+from fedkge.api.opening import Data, opened
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.defences import chosen_defence
 from fedkge.evaluation.ranking import rank
@@ -49,7 +49,7 @@ def reciprocal_ranks(embedding: Embedding, shard: Graph, split: str = SPLIT) -> 
 def release_metrics(path: Path, epsilon: float, data: Data | None = None) -> tuple[PaidMetric, ...]:
     """The figures of every client of a finished run, at `epsilon` each: drawn and paid for now, or kept from before."""
     directory = RunDirectory(path)
-    run = open_run(path, data=data)
+    run = opened(path, data=data)
     trained = int(directory.read_model()[1]["round"])
     with directory.locked():
         ledger = _ledger_of(run, directory)

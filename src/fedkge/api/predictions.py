@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.api.opening import RunLike, opened
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.base.registry import near
+from fedkge.base.short_repr import short_repr
+from fedkge.base.tabular import Row, Tabular
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Side, Vocabulary
 from fedkge.graph.datasets import DATASETS, labels
 from fedkge.graph.graph import SPLITS
@@ -21,6 +25,7 @@ NEAR_AMONG = 200_000
 """With more names than this only those that begin or end alike are compared: the comparison is slow."""
 
 
+@short_repr("known")
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """One triple that the model scores. `known` is train, valid, test or new, as the client's own graph has it."""
@@ -33,18 +38,42 @@ class Prediction:
     known: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one client's model answers: predictions, best first, and labels of the names in them as far as known."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Tabular):
+    """What one client's model answers: predictions, best first, and labels of the names in them as far as known.
+
+    `repr` shows ranks and scores alone; `to_frame()` has the names too.
+    """
 
     client: str
     side: Side
     predictions: tuple[Prediction, ...]
     labels: Mapping[str, str]
 
+    shown: ClassVar[Mapping[str, str]] = {"rank": "rank", "score": "score", "known": "known"}
+
+    def title(self) -> str:
+        """Who answers; the names are in `to_frame()`."""
+        return f"{len(self.predictions)} answers of {self.client} for a missing {self.side}; names: to_frame()"
+
+    def rows(self) -> list[Row]:
+        """One row per prediction, with names and labels."""
+        return [
+            {
+                "rank": one.rank,
+                "head": one.head,
+                "relation": one.relation,
+                "tail": one.tail,
+                "score": one.score,
+                "known": one.known,
+                "label": self.labels.get(one.tail if self.side == "tail" else one.head),
+            }
+            for one in self.predictions
+        ]
+
 
 def predict(
-    run: Run,
+    run: RunLike,
     relation: str,
     *,
     head: str | None = None,
@@ -58,7 +87,14 @@ def predict(
     The rank counts all of the client's entities, known answers included. Without `client` the first client that
     knows all of the names answers. `unseen_only` leaves out the triples that it was trained on. Names may be labels
     where these are unambiguous.
+
+    >>> import fedkge as fk
+    >>> run = fk.train(fk.synthetic_graph(60, 4, 400, seed=1), rounds=1, dimension=8, negatives=8)
+    >>> answer = predict(run, run.relations[0], head=run.entities[0], top=3)
+    >>> [one.rank for one in answer.predictions]
+    [1, 2, 3]
     """
+    run = opened(run)
     if head is None and tail is None:
         raise ConfigurationError("predict needs a relation and a head or a tail (or both)")
     if top < 1:

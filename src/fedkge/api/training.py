@@ -1,4 +1,4 @@
-"""Start, resume and open runs: what the command line and Python callers use."""
+"""Start, resume and open runs."""
 
 from __future__ import annotations
 
@@ -6,44 +6,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Unpack
 
 from fedkge.accounting.ledger_lines import run_of
-from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.configuration import CHANGEABLE, Configuration, kebab, parse
-from fedkge.defences import chosen_defence
-from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
+from fedkge.api.opening import Data, in_public_order, opened, reopen, shards_of
+from fedkge.api.options import TrainOptions
+from fedkge.api.run import Run
+from fedkge.base.errors import RunError
+from fedkge.configuration import Configuration, parse
 from fedkge.experiments.inline import check_inline, stand_ins
-from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training
+from fedkge.federation.drafts import drafted
 from fedkge.federation.observer import Observer
-from fedkge.federation.training import Federation, drafted
+from fedkge.federation.training import Federation
 from fedkge.graph import Graph
-from fedkge.graph.datasets import DATASETS, load
-from fedkge.graph.ordered import ordered
-from fedkge.graph.readers import parse_columns
-from fedkge.graph.restricted import restricted
 from fedkge.graph.shards import client_names
-from fedkge.graph.shards_on_disk import holds_shards, load_shards
-from fedkge.graph.split import Shards, split
+from fedkge.graph.split import Shards
+from fedkge.runs import run as runs
 from fedkge.runs.account import open_account
-from fedkge.runs.model_file import check_model
-from fedkge.runs.run import (
-    CONFIG,
-    MODEL,
-    NUMBERED,
-    Run,
-    RunDirectory,
-    check_has_data,
-    check_same_data,
-    provenance_of,
-)
+from fedkge.runs.run import CONFIG, RunDirectory, provenance_of
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.randomness import fresh_seed
-
-Data: TypeAlias = str | Graph | Shards
-"""A name or path, a graph, or shards that were split before."""
 
 
 def train(
@@ -52,12 +36,17 @@ def train(
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     observer: Observer | None = None,
-    **options: Any,
+    **options: Unpack[TrainOptions],
 ) -> Run:
     """Train a federation (of one, for one graph) and return the run.
 
-    Options are those of `Configuration`. With `out`, everything is kept in a run directory that `resume` can
-    continue after a crash; an existing run there is refused unless `overwrite`.
+    `options` are those of `fedkge train`, with underscores: `epsilon=8`, `batch_size=64`. With `out`, everything is
+    kept in a run directory that `resume` can continue after a crash; an existing run there is refused unless
+    `overwrite`.
+
+    >>> from fedkge.graph.synthetic import synthetic_graph
+    >>> train(synthetic_graph(60, 4, 400, seed=1), model="transe", rounds=2, dimension=8, negatives=8, seed=3).clients
+    ['client-0']
     """
     name = data if isinstance(data, str) else data.name
     clients = {"clients": len(data)} if isinstance(data, Shards) else {}
@@ -82,7 +71,7 @@ def start(
         check_free(directory.path, overwrite)
         _check_account(directory)
     given = shards if shards is not None else shards_of(configuration.data.source, configuration).graphs
-    graphs = _in_public_order(given, configuration)
+    graphs = in_public_order(given, configuration)
     if len(graphs) != configuration.data.clients:
         configuration = configuration.updated(clients=len(graphs))
     configuration = _with_full_names(configuration, client_names(len(graphs)))
@@ -94,8 +83,8 @@ def start(
             directory.remove()
         directory.create(configuration, provenance_of(graphs, configuration, directory.data_key()))
         keep_canaries(directory.path, canaries, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
-    return Federation(graphs, configuration, directory, observer, vectors, disguise, draft).run()
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path if directory else None)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in, draft).run())
 
 
 def resume(
@@ -110,29 +99,22 @@ def resume(
     `threads` overrules the saved number this once: it has no influence on the result.
     """
     directory = RunDirectory(Path(path))
-    configuration, graphs, canaries = _reopen(directory, data)
+    configuration, graphs, canaries = reopen(directory, data)
     if threads is not None:
         configuration = configuration.updated(threads=threads)
     keep_canaries(directory.path, canaries, graphs)
     begun = any(directory.checkpoints.glob("*.safetensors"))
     vectors = None if begun else start_vectors(configuration, graphs)
-    disguise = stand_ins(configuration, canaries, graphs, directory.path)
-    return Federation(graphs, configuration, directory, observer, vectors, disguise).run()
+    stand_in = stand_ins(configuration, canaries, graphs, directory.path)
+    return Run.of(Federation(graphs, configuration, directory, observer, vectors, stand_in).run())
 
 
 def open_run(path: str | PathLike[str], *, data: Data | None = None) -> Run:
-    """A finished run, ready to evaluate, predict and export."""
-    directory = RunDirectory(Path(path))
-    configuration, graphs, _ = _reopen(directory, data)
-    graphs = _with_kept_names(directory, configuration, graphs)
-    tensors, _ = directory.read_model()
-    entities, relations = directory.read_vocabularies()
-    check_model(tensors, graphs, configuration, (len(entities), len(relations)), directory.path / MODEL)
-    ledger = open_account(directory.path)
-    return Run(configuration, graphs, entities, relations, tensors, directory.read_metrics(), directory.path, ledger)
+    """A finished run, ready to evaluate, attack, audit, predict and export."""
+    return Run.of(opened(path, data=data))
 
 
-def price_of_attack(run: Run, observer: Observer | None = None) -> dict[str, float]:
+def price_of_attack(run: runs.Run, observer: Observer | None = None) -> dict[str, float]:
     """Test MRR (both sides) of a run with an attack in it, and of the same federation, trained again, without."""
     # The canaries are in the shards already: both federations train on the same triples.
     honest = run.configuration.updated(inline_attack="none", record="none", canaries=0)
@@ -189,67 +171,3 @@ def _check_account(directory: RunDirectory) -> None:
         return  # an earlier --overwrite was broken off after it had put the ledger aside
     with suppress(RunError):
         open_account(directory.path)
-
-
-def shards_of(data: Data, configuration: Configuration) -> Shards:
-    """The clients' graphs: given, read from a folder that `fedkge data split` wrote, or split from a graph."""
-    if isinstance(data, Shards):
-        return data
-    if isinstance(data, str) and data not in DATASETS and holds_shards(Path(data)):
-        shards = load_shards(Path(data))
-        if configuration.data.clients not in (1, len(shards)):
-            raise ConfigurationError(
-                f"{data}: the folder holds {len(shards)} shards, got --clients {configuration.data.clients}; leave "
-                f"it out"
-            )
-        return shards
-    if isinstance(data, str):
-        columns, skip = parse_columns(configuration.data.columns), configuration.data.skip_header
-        graph = load(data, columns=columns, skip_header=skip)
-    else:
-        graph = data
-    return split(
-        graph,
-        configuration.data.clients,
-        configuration.data.split,
-        configuration.experiment.seed or 0,
-        configuration.data.overlap,
-    )
-
-
-def _in_public_order(graphs: Sequence[Graph], configuration: Configuration) -> tuple[Graph, ...]:
-    """The graphs; under a defence with names in order: that of a file tells which stand in one triple."""
-    return tuple(map(ordered, graphs)) if chosen_defence(configuration).keeps_ledger else tuple(graphs)
-
-
-def _reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, tuple[Graph, ...], Targets | None]:
-    configuration, provenance = directory.read_configuration()
-    check_has_data(directory.path, provenance)
-    if provenance.get("configuration") != configuration.identity:
-        raise RunError(
-            f"{directory.path / CONFIG} was changed after the run began; restore it (only "
-            f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
-        )
-    given = shards_of(configuration.data.source if data is None else data, configuration).graphs
-    if not provenance.get(NUMBERED):
-        given = _in_public_order(given, configuration)
-    graphs, canaries = insert_canaries(given, configuration, directory.path)
-    check_same_data(directory, provenance, graphs)
-    return configuration, graphs, canaries
-
-
-def _with_kept_names(
-    directory: RunDirectory, configuration: Configuration, graphs: tuple[Graph, ...]
-) -> tuple[Graph, ...]:
-    """The graphs without the names that stayed at home, where names were released by a threshold."""
-    if configuration.privacy.names != "threshold":
-        return graphs
-    ledger, files = open_account(directory.path), NameFiles(directory.path / FOLDER)
-    if ledger is None:
-        return graphs
-    owners = ledger.clients if len(graphs) == 1 and len(ledger.clients) == 1 else client_names(len(graphs))
-    made = []
-    for owner, client, graph in zip(owners, client_names(len(graphs)), graphs, strict=True):
-        names = kept_names(ledger, owner, files, client)  # a site's ledger knows it by its own name
-        made.append(graph if names is None else restricted(graph, names))
-    return tuple(made)

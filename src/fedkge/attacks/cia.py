@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedkge.attacks.attack import Scores
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
@@ -24,6 +25,7 @@ SCRAPS = 0.05
 """Groups smaller than this share of the group size are not attacked on their own."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Reversal:
     """Scores of the targets right after the reversal and after the waiting rounds, and how well they were aimed at.

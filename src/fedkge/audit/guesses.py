@@ -105,7 +105,7 @@ def audit(
 
     Attacks and `guesses` (a tenth and a half of the canaries, unless given) must have been fixed before the coins
     `bits` were looked at. NaN in the scores means that the attack has no opinion on a canary. `gaussian`: whether the
-    mechanism may be Gaussian-like, so that the sharper reading is worth showing.
+    mechanism may be Gaussian-like; then the sharper bound is computed too.
 
     >>> random = np.random.default_rng(1)
     >>> coins = random.integers(0, 2, 1000)
@@ -147,7 +147,7 @@ def corrected(confidence: float, comparisons: int) -> float:
 
 
 def default_guesses(canaries: int) -> tuple[int, ...]:
-    """How many guesses an audit makes when nothing else is said: by the number of canaries alone.
+    """How many guesses an audit makes by default, from the number of canaries alone.
 
     >>> default_guesses(1000), default_guesses(200)
     ((100, 500), (100,))

@@ -23,6 +23,7 @@ from fedkge.audit.f1 import F1, best_f1, calibrated_f1, floor_f1
 from fedkge.audit.roc import ROC_POINTS, Roc, roc_curve
 from fedkge.audit.scored import Counts, Values, check_share, split_scores
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 
 LEVEL = 0.95
 RATES = (0.1, 0.01, 0.001)
@@ -48,6 +49,7 @@ class RateAtFpr:
     reason: str = ""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class AttackMetrics:
     """Everything that is reported about one attack on one set of targets.

@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 
 from fedkge.audit.scored import operating_points, split_scores
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.short_repr import short_repr
 
 ROC_POINTS = 512
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Roc:
     """Points of the ROC curve from (0, 0) to (1, 1), to be joined by straight lines."""

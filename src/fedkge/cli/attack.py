@@ -2,334 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated
 
 import typer
 
+from fedkge.api.attacks import ALL, attack_plan
+from fedkge.api.opening import opened
 from fedkge.base.errors import ConfigurationError
-from fedkge.base.machine import available_cores
-from fedkge.cli.tables import grid, print_json, say, stderr, stdout
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from fedkge.configuration import Configuration
-    from fedkge.experiments.experiment import AttackPlan, Memory, Outcome, Progress
-    from fedkge.experiments.live import LiveAttacks
-    from fedkge.runs.run import Run
+from fedkge.cli.attack_run import perform
+from fedkge.cli.tables import say
+from fedkge.experiments.plot import FORMATS
 
 EXAMPLE = (
-    "Example: fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open, "
-    "then: fedkge attack runs/open --targets C --targets-count 300"
+    "Example: fedkge attack runs/open --targets C --targets-count 300. It needs a recorded run: "
+    "fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open"
 )
-
-HEADER = (
-    "attack",
-    "adversary",
-    "AUC",
-    "95 % interval",
-    "TPR@10%",
-    "TPR@1%",
-    "TPR@0.1%",
-    "F1 cal.",
-    "F1 best",
-    "best round's F1",
-)
-
-ALL = "A,B,C,D"
-"""Without a choice; R stands in for C where the canaries are real triples."""
-FULL_WIDTH = 125
-NARROW = (0, 1, 2, 3, 5, 8)
-"""The columns for a narrower terminal."""
-
-DESIGNS = {
-    "A": "real triples against uniform random ones (plausibility alone separates them)",
-    "B": "real triples against held-out real ones (the strict membership game)",
-    "C": "canaries that were inserted against canaries that were not (the paper's wording)",
-    "D": "real triples against corruptions of the same types",
-    "R": "real triples that a coin left in against real triples that a coin took out (only the coin differs)",
-}
 
 
 def attack(
-    run: Annotated[Path, typer.Argument(help="Run directory, recorded with --record and, for design C, --canaries.")],
+    run: Annotated[
+        Path, typer.Argument(help="Run directory. Train it with --record and, for designs C and R, with --canaries.")
+    ],
     names: Annotated[
-        list[str] | None, typer.Option("--attack", help="Attack by name; repeat for several. Without: all that fit.")
+        list[str] | None,
+        typer.Option("--attack", help="Attack by name. Repeat it for several. Without it, all attacks that fit."),
     ] = None,
     targets: Annotated[str, typer.Option(help="Designs of targets (A,B,C,D,R), separated by commas.")] = ALL,
-    every: Annotated[int, typer.Option(min=1, help="Attack every so many rounds, and the last.")] = 5,
+    every: Annotated[int, typer.Option(min=1, help="Attack after every N-th round, and after the last round.")] = 5,
     targets_count: Annotated[
-        int | None, typer.Option(min=2, help="Members, and as many non-members, per design; default: up to 500.")
+        int | None,
+        typer.Option(min=2, help="Number of members per design, and of non-members. Without it, up to 500 of each."),
     ] = None,
-    auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server is given.")] = 20,
-    group_size: Annotated[int, typer.Option(min=0, help="CIA: targets attacked at once; 0 means all.")] = 600,
-    waiting_rounds: Annotated[int, typer.Option(min=1, help="CIA: rounds between reversal and look.")] = 5,
+    auxiliary: Annotated[int, typer.Option(min=0, help="True triples per relation that the server knows.")] = 20,
+    group_size: Annotated[int, typer.Option(min=0, help="CIA: number of targets attacked at once. 0 means all.")] = 600,
+    waiting_rounds: Annotated[
+        int, typer.Option(min=1, help="CIA: rounds between the reversal of a target and its observation.")
+    ] = 5,
     shadows: Annotated[
         int | None,
-        typer.Option(min=2, help="Shadow federations to train, kept beside the run; default: 2 (shadow), 16 (LiRA)."),
+        typer.Option(
+            min=2,
+            help="Shadow federations to train, kept beside the run. Without it, 2 for shadow and 16 for LiRA.",
+        ),
     ] = None,
     base: Annotated[
         str, typer.Option("--lira-base", help="LiRA: the attack whose scores it compares.")
     ] = "upload-difference",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the targets.")] = 0,
-    victim: Annotated[str | None, typer.Option(help="The attacked client; default: the run's.")] = None,
-    adversary: Annotated[str | None, typer.Option(help="The attacking client; default: the run's.")] = None,
+    victim: Annotated[
+        str | None, typer.Option(help="The client that is attacked. Without it, the victim of the run.")
+    ] = None,
+    adversary: Annotated[
+        str | None, typer.Option(help="The client that attacks. Without it, the adversary of the run.")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw ROC curves (log-log) and F1 and AUC by round: .svg, .pdf or .png.")
+        Path | None,
+        typer.Option(help="Draw ROC curves (log-log), and F1 and AUC by round, to this .svg, .pdf or .png file."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON on stdout, one line per attack, design and round.")
+        bool, typer.Option("--json", help="Print JSON on stdout, one line per attack, design and round.")
     ] = False,
 ) -> None:
-    """Run the attacks of every adversary (server, client, both together) and say how well each does.
+    """Run inference attacks on a recorded run and show how well each one does.
 
-    An attack sees only its adversary's part of the transcript. F1 is printed beside what guessing "member" every
-    time gives (0.667); a true-positive rate is refused where the non-members are too few to support it.
+    The adversaries are the server, a client, and both together. Each attack sees only what its adversary saw.
+
+    Compare F1 with 0.667, which is the F1 of guessing "member" every time. A true-positive rate is shown only if there
+    are enough non-members to support it.
     """
-    from fedkge.api.training import open_run  # noqa: PLC0415
-    from fedkge.experiments.cia import CIA  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.plot import FORMATS  # noqa: PLC0415
-    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
-    from fedkge.experiments.targets import COUNT  # noqa: PLC0415
-
     if plot is not None and plot.suffix not in FORMATS:
         raise ConfigurationError(f"--plot: expected a name that ends with {', '.join(FORMATS)}, got {plot}")
-    opened = open_run(run)
-    pair = (victim or opened.configuration.experiment.victim, adversary or opened.configuration.experiment.adversary)
-    plan = replace(
-        default_plan(opened, names),
-        designs=_designs(targets, opened, pair),
+    whole = opened(run)
+    plan, notes = attack_plan(
+        whole,
+        names or (),
+        targets=targets,
         every=every,
-        count=targets_count or COUNT,
-        fewer=targets_count is None,
+        targets_count=targets_count,
         auxiliary=auxiliary,
-        victim=pair[0],
-        adversary=pair[1],
+        group_size=group_size,
+        waiting_rounds=waiting_rounds,
+        shadows=shadows,
+        lira_base=base,
         seed=seed,
-        cia=CIA(group_size, waiting_rounds),
-        shadows=ShadowPlan(base, shadows or ShadowPlan().count, _cores(opened)),
-        real_shadows=replace(SHADOWS, count=shadows or SHADOWS.count, processes=_cores(opened)),
+        victim=victim,
+        adversary=adversary,
     )
-    perform(opened, plan, as_json, plot)
-
-
-def default_plan(run: Run, names: Sequence[str] | None = None) -> AttackPlan:
-    """The plan of `fedkge attack` without further options."""
-    from fedkge.experiments.experiment import AttackPlan  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.shadow_attack import SHADOWS  # noqa: PLC0415
-    from fedkge.experiments.shadows import ShadowPlan  # noqa: PLC0415
-
-    options = run.configuration
-    return AttackPlan(
-        attacks=_chosen(run, names),
-        designs=("A", "B", _canary_design(run), "D") if options.experiment.canaries else ("A", "B", "D"),
-        fewer=True,
-        victim=options.experiment.victim,
-        adversary=options.experiment.adversary,
-        threads=_cores(run),
-        shadows=ShadowPlan(processes=_cores(run)),
-        real_shadows=replace(SHADOWS, processes=_cores(run)),
-    )
-
-
-def perform(
-    opened: Run, plan: AttackPlan, as_json: bool, plot: Path | None = None, memory: Memory | None = None
-) -> None:
-    """Run the attacks of a plan, show and draw what they found."""
-    from fedkge.experiments.experiment import run_attacks  # noqa: PLC0415 (heavy)
-    from fedkge.experiments.plot import plot_outcomes  # noqa: PLC0415
-
-    with attack_progress() as progress:
-        outcomes = run_attacks(opened, plan, progress, memory)
-    if plot is not None:
-        plot_outcomes(outcomes, plot)
-        say(f"Picture: {plot}")
-    if as_json:
-        for outcome in outcomes:
-            metrics = {key: value for key, value in outcome.metrics.items() if key != "roc"}
-            print_json({**outcome_key(outcome), "round": outcome.round, **metrics})
-        return
-    show_outcomes(opened, plan, outcomes)
-    say(f"All rounds and ROC points: {opened.directory}/attacks.json")
-
-
-def check_names(names: Sequence[str], model: str = "") -> tuple[str, ...]:
-    """The attacks that were named, each once; an unknown name is an error that lists near ones.
-
-    With the name of a `model`, an attack that does not work on it is an error too.
-    """
-    from fedkge.attacks import make_attack  # noqa: PLC0415 (heavy)
-    from fedkge.attacks.attack import misfit  # noqa: PLC0415
-    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415
-
-    chosen = tuple(dict.fromkeys(names))
-    for name in chosen:
-        models = find_experiment(name).models
-        if model and models and model not in {fitting.lower() for fitting in models}:
-            raise ConfigurationError(misfit(make_attack(name), model))
-    return chosen
-
-
-def check_training(names: Sequence[str], configuration: Configuration) -> None:
-    """Refuse, before training, attacks that will lack what they need."""
-    if not names:
-        return
-    from fedkge.experiments.attacking import find_experiment  # noqa: PLC0415 (heavy)
-
-    for name in names:
-        find_experiment(name).check_training(configuration)
-
-
-def live_attacks(names: Sequence[str]) -> LiveAttacks:
-    """What attacks a federation as it goes, and says so on stderr."""
-    from fedkge.experiments.live import LiveAttacks  # noqa: PLC0415 (heavy)
-
-    return LiveAttacks(lambda run: default_plan(run, names), say)
-
-
-def finish_live(path: Path, names: Sequence[str], live: LiveAttacks, as_json: bool) -> None:
-    """Run what is left of the attacks on the finished run, and show all that they found."""
-    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
-
-    opened = open_run(path)
-    perform(opened, default_plan(opened, names), as_json, memory=live.memory)
-
-
-def _chosen(opened: Run, names: Sequence[str] | None) -> tuple[str, ...]:
-    from fedkge.experiments.experiment import fitting_attacks  # noqa: PLC0415
-
-    return check_names(names) if names else tuple(fitting_attacks(opened))
-
-
-def _designs(text: str, opened: Run, pair: tuple[str, str]) -> tuple[Any, ...]:
-    own = _canary_design(opened)
-    asked = text.replace("C", own) if text == ALL else text
-    designs = tuple(dict.fromkeys(part.strip().upper() for part in asked.split(",")))
-    unknown = [design for design in designs if design not in DESIGNS]
-    if unknown:
-        raise ConfigurationError(f"--targets: expected some of {','.join(DESIGNS)}, got {text!r}")
-    options = opened.configuration
-    reasons = {"C": "", "R": ""}
-    if options.experiment.canaries == 0:
-        reasons = dict.fromkeys(reasons, "this run has no canaries (train with --canaries 1000)")
-    elif pair != (options.experiment.victim, options.experiment.adversary):
-        whose = f"the canaries are for victim {options.experiment.victim} and adversary {options.experiment.adversary}"
-        reasons = dict.fromkeys(reasons, whose)
-    else:
-        reasons["R" if own == "C" else "C"] = f"this run's canaries are design {own}"
-    for design, reason in reasons.items():
-        if reason and design in designs and len(designs) > 1:
-            say(f"Design {design} is left out: {reason}.")
-            designs = tuple(one for one in designs if one != design)
-    return designs
-
-
-def _canary_design(run: Run) -> Literal["C", "R"]:
-    return "R" if run.configuration.experiment.canary_source == "real" else "C"
-
-
-def _cores(opened: Run) -> int:
-    return opened.configuration.training.threads or available_cores()
-
-
-@contextmanager
-def attack_progress() -> Iterator[Progress]:
-    """A bar on stderr with what is running and the time left."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=stderr(), transient=True, disable=not stderr().is_terminal) as bar:
-        task = bar.add_task("attacking", total=None)
-
-        def progress(label: str, done: int, total: int) -> None:
-            bar.update(task, description=label, completed=done, total=total)
-
-        yield progress
-
-
-def outcome_key(outcome: Outcome) -> dict[str, str]:
-    """What names a row of the table."""
-    return {"attack": outcome.attack, "adversary": outcome.adversary, "design": outcome.design}
-
-
-def show_outcomes(opened: Run, plan: AttackPlan, outcomes: Sequence[Outcome]) -> None:
-    """One table per design: the last round, which a deployed model exposes, and the best, which the paper reports."""
-    console = stdout()
-    for design in plan.designs:
-        found = [outcome for outcome in outcomes if outcome.design == design]
-        if not found:  # LiRA and shadow work on canaries alone
-            continue
-        counts = found[0].metrics
-        console.print(
-            f"Design {design}: {DESIGNS[design]}; {counts['members']:,} + {counts['non_members']:,} targets, "
-            f'F1 of "everything is a member": {counts["floor_f1"]:.3f}',
-            style="bold",
-            markup=False,
-        )
-        console.print(outcome_table(found, console.width))
-    _show_more(opened, outcomes)
-    console.print(
-        f"Victim {plan.victim}, adversary client {plan.adversary}, round {outcomes[-1].round} of "
-        f"{opened.configuration.training.rounds} unless said otherwise. "
-        "F1 cal.: threshold from other triples; F1 best: threshold chosen on the targets, as the paper does.",
-        markup=False,
-    )
-
-
-def _show_more(opened: Run, outcomes: Sequence[Outcome]) -> None:
-    """SI's two questions apart, and how many rows of the victim's uploads changed."""
-    from fedkge.experiments.outcomes import RESULTS, link_and_triple, read_rows_changed  # noqa: PLC0415 (heavy)
-
-    console = stdout()
-    last = {found["design"]: found for found in link_and_triple(outcomes)}
-    parts = [
-        f"design {design}: link {found['link_auc']['value']:.3f}, triple {found['triple_auc']['value']:.3f}"
-        for design, found in last.items()
-    ]
-    if parts:
-        console.print(f"SI, AUC of link (any relation) and triple (this relation): {'; '.join(parts)}.", markup=False)
-    changed = read_rows_changed(opened.directory / RESULTS) if opened.directory else []
-    if changed:
-        counts = ", ".join(f"{one.changed:,} of {one.known:,} (round {one.round})" for one in changed)
-        console.print(f"Rows of the victim's upload that differ from what it was sent: {counts}.", markup=False)
-
-
-def outcome_table(outcomes: Sequence[Outcome], width: int) -> RenderableType:
-    """One row per attack and adversary: the last round, and the best round's F1; fewer columns if narrow."""
-    from fedkge.experiments.experiment import best_round, grouped  # noqa: PLC0415
-
-    rows = [
-        (name, adversary, *_cells(group[-1].metrics), _best(best_round(group)))
-        for (name, adversary, _), group in grouped(outcomes).items()
-    ]
-    kept = range(len(HEADER)) if width >= FULL_WIDTH else NARROW
-    return grid("", [HEADER[i] for i in kept], [[row[i] for i in kept] for row in rows], words=(0, 1))
-
-
-def _cells(metrics: Any) -> tuple[str, ...]:
-    auc = metrics["auc"]
-    rates = [rate["value"] for rate in metrics["tpr"]]
-    calibrated = metrics["calibrated_f1"]
-    return (
-        f"{auc['value']:.3f}",
-        f"{auc['low']:.3f}-{auc['high']:.3f}",
-        *("too few" if rate is None else f"{rate:.3f}" for rate in cast(list[float | None], rates)),
-        "-" if calibrated is None else f"{calibrated['value']:.3f}",
-        f"{metrics['best_f1']['value']:.3f}",
-    )
-
-
-def _best(outcome: Outcome) -> str:
-    return f"{outcome.metrics['best_f1']['value']:.3f} (round {outcome.round})"
+    for note in notes:
+        say(note)
+    perform(whole, plan, as_json, plot)

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from fedkge.accounting import Ledger
+from fedkge.accounting.deltas import large_epsilon
+from fedkge.accounting.facts import NoisySteps
+from fedkge.accounting.overwritten import overwritten_runs
+from fedkge.accounting.validity import other_rounds
+from fedkge.api.budgets import budget_of
 from fedkge.cli.account import NOT_PRIVATE, shown
 from fedkge.cli.tables import grid, say
-
-if TYPE_CHECKING:
-    from fedkge.accounting import Ledger
-    from fedkge.configuration import Configuration
-    from fedkge.runs.run import Run
+from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence
+from fedkge.report.promise_words import NEIGHBOURS
+from fedkge.runs.run import Run, RunDirectory
 
 
 def warn(configuration: Configuration) -> None:
-    """Say loudly what makes a defence worth nothing, or little."""
-    from fedkge.accounting.deltas import large_epsilon  # noqa: PLC0415 (heavy)
-    from fedkge.defences import chosen_defence  # noqa: PLC0415 (heavy)
-
-    if warning := large_epsilon(configuration.privacy.epsilon):
+    """Warn of options that take the guarantee of a defence away, or weaken it."""
+    privacy = configuration.privacy
+    if warning := large_epsilon(privacy.epsilon):
         say(f"WARNING: {warning}")
-    if configuration.privacy.noise_seed is not None:
+    if privacy.noise_seed is not None:
         say(
-            f"WARNING: the noise comes from the research seed {configuration.privacy.noise_seed}. Who knows it can "
-            f"take the "
-            "noise away: this run is NOT private. Leave --noise-seed out for noise from the operating system."
+            f"WARNING: this run is NOT private. Its noise comes from the research seed {privacy.noise_seed}, and "
+            "anyone who knows the seed can remove the noise. Leave out --noise-seed to draw system noise."
         )
     defence = chosen_defence(configuration)
     if defence.keeps_ledger and (reason := defence.describe(configuration).not_private):
-        say(f"WARNING: {reason}. This run is NOT private.")
+        say(f"WARNING: this run is NOT private: {reason}.")
 
 
 def budget_record(run: Run) -> dict[str, Any] | None:
     """Per client what was promised, spent and left; None without a defence."""
     if run.ledger is None:
         return None
-    from fedkge.accounting.overwritten import overwritten_runs  # noqa: PLC0415 (heavy)
-    from fedkge.runs.run import RunDirectory  # noqa: PLC0415 (heavy)
-
     tests = run.metrics[-1].get("tests", {}) if run.metrics else {}
     paths = RunDirectory(run.directory).earlier_ledgers() if run.directory else []
     before = overwritten_runs(run.ledger, paths)
@@ -55,23 +54,18 @@ def budget_record(run: Run) -> dict[str, Any] | None:
 
 
 def _facts(ledger: Ledger, client: str) -> dict[str, Any]:
-    from fedkge.accounting.facts import NoisySteps  # noqa: PLC0415 (heavy)
-    from fedkge.accounting.validity import other_rounds  # noqa: PLC0415 (heavy)
-    from fedkge.report.promise_words import NEIGHBOURS, why_not_private  # noqa: PLC0415 (heavy)
-
-    promise, promised, spent = ledger.promises[client], ledger.promised(client), ledger.spent(client)
-    rounds, reason = other_rounds(ledger, client), why_not_private(promise)
+    promise, budget, rounds = ledger.promises[client], budget_of(ledger, client), other_rounds(ledger, client)
     return {
-        "spent": spent,
-        "budget": promised,
-        "left": None if promised is None else max(0.0, promised - spent),
+        "spent": budget.spent,
+        "budget": budget.promised,
+        "left": budget.left,
         "delta": promise.delta,
         "noise": promise.plan.noise if isinstance(promise.facts.mechanism, NoisySteps) else None,
         "rounds": len(ledger.by_round(client)),
         "accountant": promise.accountant,
         "neighbours": NEIGHBOURS[promise.neighbours],
-        "private": not reason,
-        "not_private_because": reason,
+        "private": budget.private,
+        "not_private_because": budget.not_private_because,
         **({"rounds_planned": rounds[1]} if rounds else {}),
     }
 
@@ -118,8 +112,8 @@ def _overwritten(record: dict[str, Any]) -> str:
     each = ", ".join(f"{client} {'no guarantee' if cost is None else shown(cost)}" for client, cost in costs.items())
     most = " at most" if any(each["upper_bound"] for each in found.values()) else ""
     return (
-        f"{runs} here spent on the same data, and `spent` and `left` above do not count that. Together{most}: {each} "
-        f"(fedkge account {first['run']})."
+        f"{runs} in this directory spent on the same data, which `spent` and `left` do not count. Together{most}: "
+        f"{each} (fedkge account {first['run']})."
     )
 
 
@@ -130,8 +124,8 @@ def _other_rounds(record: dict[str, Any]) -> str:
         return ""
     planned = next(iter(found.values()))["rounds_planned"]
     limited = all(facts["budget"] is not None for facts in found.values())
-    otherwise = "only the budget does" if limited else "nothing fixed does, for want of a budget"
+    otherwise = "only the budget does" if limited else "nothing fixed does, because there is no budget"
     return (
-        f"{planned} rounds were planned, {', '.join(found)} paid for more or fewer: `spent` holds if nobody decided "
-        f"that after a look at results; otherwise {otherwise}."
+        f"{planned} rounds were planned, but {', '.join(found)} paid for more or fewer. `spent` holds if nobody "
+        f"decided this after seeing results. Otherwise {otherwise}."
     )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from fedkge.base import numbers
 from fedkge.base.errors import ConfigurationError
-from fedkge.cli.tables import grid, print_json, say, stdout
-
-if TYPE_CHECKING:
-    from fedkge.report.comparison import ComparedRun, Comparison
+from fedkge.cli.arguments import Json
+from fedkge.cli.tables import grid, print_json, print_line, say, stdout
+from fedkge.report.comparison import ComparedRun, Comparison
+from fedkge.report.comparison import compare as compare_runs
+from fedkge.report.page import render_comparison
+from fedkge.report.plane import draw_plane
+from fedkge.report.svg import standalone
+from fedkge.store.durable_files import make_folder, write_atomically
 
 EXAMPLE = "Example: fedkge compare runs/open runs/defended --html comparison.html"
 
@@ -20,17 +25,16 @@ HEADER = ("", "defence", "claimed", "shown", "strongest attack", "AUC", "TPR", "
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run directories.")],
-    plot: Annotated[Path | None, typer.Option(help="The utility-defence plane, as an SVG file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="The comparison as a page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw utility against the strongest attack to this .svg file.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the comparison to this page.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Show runs side by side: claimed and shown epsilon, the strongest attack, utility beside the controls."""
-    from fedkge.report.comparison import compare as compare_runs  # noqa: PLC0415
-    from fedkge.report.page import render_comparison  # noqa: PLC0415
-    from fedkge.report.plane import draw_plane  # noqa: PLC0415
-    from fedkge.report.svg import standalone  # noqa: PLC0415
-    from fedkge.store.durable_files import make_folder, write_atomically  # noqa: PLC0415 (heavy)
+    """Compare runs: claimed and audited epsilon, strongest attack, utility.
 
+    The table also shows the popularity controls.
+    """
     if plot is not None and plot.suffix != ".svg":
         raise ConfigurationError(f"--plot: expected a file that ends in .svg, got {plot}")
     comparison = compare_runs(runs)
@@ -51,22 +55,18 @@ def compare(
 
 
 def _show(comparison: Comparison) -> None:
-    from fedkge.base.numbers import share  # noqa: PLC0415
-
     console = stdout()
     rows = [_cells(run) for run in comparison.runs]
     blank = ("",) * 5
     for control in comparison.controls:
-        sides = (share(control.tail), share(control.head), share(control.both))
+        sides = (numbers.share(control.tail), numbers.share(control.head), numbers.share(control.both))
         rows.append((control.name, "control", *blank, *sides, ""))
     console.print(grid("Runs side by side", HEADER, rows, words=(0, 1, 4)))
     for note in comparison.notes:
-        console.print(f"- {note}", markup=False, soft_wrap=True)
+        print_line(f"- {note}")
 
 
 def _cells(run: ComparedRun) -> tuple[str, ...]:
-    from fedkge.base import numbers  # noqa: PLC0415
-
     shown = (
         "not measured"
         if run.bound is None

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from fedkge.api.opening import opened as open_run
 from fedkge.base.errors import ConfigurationError, DataError
-from fedkge.cli.tables import grid, metric_rows, metric_table, print_json, say, stderr, stdout
-
-if TYPE_CHECKING:
-    from fedkge.evaluation import Evaluation
+from fedkge.cli.arguments import Json, RunPath
+from fedkge.cli.metric_tables import metric_rows, metric_table
+from fedkge.cli.tables import grid, print_json, say, stderr, stdout
+from fedkge.cli.training import label_of
 
 EXAMPLE = "Example: fedkge evaluate runs/three --split valid --by-relation"
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Run directory.")],
-    split: Annotated[str, typer.Option(metavar="test|valid", help="Which held-out triples.")] = "test",
-    by_relation: Annotated[bool, typer.Option("--by-relation", help="Also one line per relation.")] = False,
+    run: RunPath,
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The held-out triples to rank.")] = "test",
+    by_relation: Annotated[bool, typer.Option("--by-relation", help="Also print one line per relation.")] = False,
     as_a_client: Annotated[
-        bool, typer.Option("--as-a-client", help="Filter by each client's own triples only, as it would by itself.")
+        bool,
+        typer.Option("--as-a-client", help="Filter by each client's own triples only, as the client itself would."),
     ] = False,
     keep_leaked: Annotated[
         bool | None,
         typer.Option(
             "--keep-leaked/--no-keep-leaked",
-            help="Also rank triples that are in train too; default: as the run was trained.",
+            help="Rank held-out triples that are in train too. Without it, as in the training of the run.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Rank held-out triples: MRR, Hits@k and adjusted mean rank index, filtered, both sides, own candidates."""
-    from fedkge.api.training import open_run  # noqa: PLC0415 (heavy)
-    from fedkge.cli.train import label_of  # noqa: PLC0415
+    """Rank the held-out triples of a run: MRR, Hits@k and AMRI.
 
+    Ranks are filtered and cover both sides. Each client ranks its own entities. AMRI is the adjusted mean rank index:
+    1 is perfect, 0 is chance. The table also shows the popularity controls.
+    """
     if split not in ("test", "valid"):
         raise ConfigurationError(f"--split: expected test or valid, got {split!r}")
     opened = open_run(run)
@@ -50,8 +50,8 @@ def evaluate(
         raise DataError(f"{run}: no client has {split} triples that are not in train too")
     if left_out := sum(evaluation.left_out for evaluation in evaluations.values()):
         say(f"warning: {left_out:,} {split} triples are in train too and were left out; --keep-leaked ranks them")
-    record = record_of(evaluations)
-    relations = _by_relation(evaluations) if by_relation else []
+    record = evaluations.record()
+    relations = evaluations.by_relation() if by_relation else []
     if as_json:
         print_json({"run": str(run), "split": split, **record, **({"relations": relations} if by_relation else {})})
         return
@@ -68,36 +68,3 @@ def evaluate(
             for row in relations
         ]
         console.print(grid("By relation", ("relation", "triples", "tail MRR", "head MRR", "both MRR"), rows))
-
-
-def record_of(evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """Metrics of all clients and of each, in the form of a metrics.jsonl line."""
-    clients = {
-        name: {
-            "triples": len(evaluation.ranking),
-            **evaluation.metrics(),
-            "controls": {control: ranking.metrics() for control, ranking in evaluation.controls.items()},
-            **({"left_out": evaluation.left_out} if evaluation.left_out else {}),
-        }
-        for name, evaluation in evaluations.items()
-    }
-    from fedkge.evaluation import weighted_metrics  # noqa: PLC0415 (heavy)
-
-    parts = [(len(evaluation.ranking), evaluation.metrics()) for evaluation in evaluations.values()]
-    return {**weighted_metrics(parts), "clients": clients}
-
-
-def _by_relation(evaluations: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
-    """One row per relation, the most frequent first; clients weighted by their triples."""
-    from fedkge.evaluation import weighted_metrics  # noqa: PLC0415 (heavy)
-
-    parts: dict[str, list[tuple[int, dict[str, float]]]] = defaultdict(list)
-    for evaluation in evaluations.values():
-        for row in evaluation.ranking.by_relation(evaluation.graph):
-            numbers = {"tail_mrr": row.tail_mrr, "head_mrr": row.head_mrr, "both_mrr": row.both_mrr}
-            parts[row.relation].append((row.triples, numbers))
-    rows = [
-        {"relation": relation, "triples": sum(count for count, _ in found), **weighted_metrics(found)}
-        for relation, found in parts.items()
-    ]
-    return sorted(rows, key=lambda row: -row["triples"])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from fedkge.configuration import OPTIONS, Option, kebab
+from fedkge.configuration import OPTIONS, Option, kebab, read_toml
 
 _SIGNS = ((Ge, "ge", "at least"), (Gt, "gt", "above"), (Le, "le", "at most"), (Lt, "lt", "below"))
 
@@ -122,6 +123,6 @@ def _flag(option: Option) -> Any:
     )
 
 
-def normalised(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys with hyphens, so that a flag wins over the same key of a file however that spells it."""
-    return {kebab(key): value for key, value in values.items()}
+def given_options(config: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a TOML file and of the command line, by their names with hyphens; flags take precedence."""
+    return {**(read_toml(config) if config else {}), **flags}

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
+from fedkge.api.predictions import Answer
+from fedkge.api.predictions import predict as answer_of
+from fedkge.cli.arguments import Json, RunPath
 from fedkge.cli.tables import grid, print_json, stdout
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from fedkge.api.predictions import Answer
 
 EXAMPLE = "Example: fedkge predict runs/fedkge-demo --head OMIM:143100 --relation has_phenotype --top 5"
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="Run directory.")],
+    run: RunPath,
     relation: Annotated[str, typer.Option(help="Name of the relation.")],
     head: Annotated[str | None, typer.Option(help="Name or label of the head.")] = None,
-    tail: Annotated[
-        str | None, typer.Option(help="Name or label of the tail; with a head, that triple is scored.")
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many answers.")] = 10,
+    tail: Annotated[str | None, typer.Option(help="Name or label of the tail.")] = None,
+    top: Annotated[int, typer.Option(help="Number of answers.")] = 10,
     client: Annotated[
-        str | None, typer.Option(help="Whose model answers; default: the first client that knows the names.")
+        str | None,
+        typer.Option(help="The client whose model answers. Without it, the first client that knows the names."),
     ] = None,
     unseen_only: Annotated[
-        bool, typer.Option("--unseen", help="Leave out the triples that it was trained on.")
+        bool, typer.Option("--unseen", help="Leave out triples that the model was trained on.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Complete a triple: the best tails of (head, relation, ?) or the best heads of (?, relation, tail)."""
-    from fedkge.api.predictions import predict as answer_of  # noqa: PLC0415 (heavy)
-    from fedkge.api.training import open_run  # noqa: PLC0415
+    """Complete a triple: find its best tails or its best heads.
 
-    answer = answer_of(open_run(run), relation, head=head, tail=tail, top=top, client=client, unseen_only=unseen_only)
+    With --head, the command lists the best tails of (head, relation, ?). With --tail, it lists the best heads of
+    (?, relation, tail). With both, it prints the score and the rank of that one triple.
+    """
+    answer = answer_of(run, relation, head=head, tail=tail, top=top, client=client, unseen_only=unseen_only)
     if as_json:
         print_json(asdict(answer))
     else:
@@ -48,7 +46,7 @@ def predict(
 def answer_table(answer: Answer) -> RenderableType:
     """The predictions as a table; the question is its title."""
     if not answer.predictions:
-        return grid("No answer that was not trained on", ("answer",), [])
+        return grid("No answer except triples that the model was trained on", ("answer",), [])
     first = answer.predictions[0]
     given = first.head if answer.side == "tail" else first.tail
     words = answer.labels.get(given, "")

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
-
-def _registries() -> dict[str, Iterable[str]]:
-    from fedkge.defences import DEFENCES  # noqa: PLC0415 (heavy, like all imports here)
-    from fedkge.experiments.attacking import known_attacks  # noqa: PLC0415
-    from fedkge.federation.aggregation import AGGREGATIONS  # noqa: PLC0415
-    from fedkge.mechanisms import SCHEDULES, SELECTIONS  # noqa: PLC0415
-    from fedkge.models import MODELS  # noqa: PLC0415
-    from fedkge.models.optimisers import OPTIMISERS  # noqa: PLC0415
-    from fedkge.runs.strategies import STRATEGIES  # noqa: PLC0415
-
-    return {
-        "model": MODELS,
-        "optimiser": OPTIMISERS,
-        "strategy": STRATEGIES,
-        "aggregation": AGGREGATIONS,
-        "defence": DEFENCES,
-        "selection": SELECTIONS,
-        "noise_schedule": SCHEDULES,
-        "attack": known_attacks(),
-    }
+REGISTRIES = {
+    "model": ("fedkge.models", "MODELS"),
+    "optimiser": ("fedkge.models.optimisers", "OPTIMISERS"),
+    "strategy": ("fedkge.runs.strategies", "STRATEGIES"),
+    "aggregation": ("fedkge.federation.aggregation", "AGGREGATIONS"),
+    "defence": ("fedkge.defences", "DEFENCES"),
+    "selection": ("fedkge.mechanisms", "SELECTIONS"),
+    "noise_schedule": ("fedkge.mechanisms", "SCHEDULES"),
+    "attack": ("fedkge.experiments.attacking", "known_attacks"),
+}
+"""The module and the name of the registry behind each option."""
 
 
 def registered_names(option: str) -> tuple[str, ...]:
@@ -35,11 +26,11 @@ def registered_names(option: str) -> tuple[str, ...]:
     >>> registered_names("aggregation")
     ('mean', 'weighted')
     """
-    return tuple(_registries().get(option, ()))
-
-
-def _option(parameter: TyperOption) -> str:
-    return parameter.opts[0].removeprefix("--").replace("-", "_")
+    if option not in REGISTRIES:
+        return ()
+    module, name = REGISTRIES[option]
+    registry = getattr(import_module(module), name)
+    return tuple(registry() if callable(registry) else registry)
 
 
 class RegisteredHelp(TyperCommand):
@@ -48,6 +39,7 @@ class RegisteredHelp(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help with the names."""
         for parameter in self.params:
-            if isinstance(parameter, TyperOption) and (names := registered_names(_option(parameter))):
-                parameter.help = f"{parameter.help} One of: {', '.join(names)}."
+            if isinstance(parameter, TyperOption):
+                names = registered_names(parameter.opts[0].removeprefix("--").replace("-", "_"))
+                parameter.help = f"{parameter.help} One of: {', '.join(names)}." if names else parameter.help
         super().format_help(ctx, formatter)

@@ -1,4 +1,4 @@
-"""`fedkge reproduce`: the launcher of `paper`, the paper's tables and figures again, which a clone of fedkge holds."""
+"""`fedkge reproduce`: starts the package `paper` of a clone, which repeats the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -12,46 +12,49 @@ import typer
 
 import fedkge
 from fedkge.base.errors import UnavailableError
+from fedkge.cli.arguments import Json
 
 EXAMPLE = "Example: fedkge reproduce table-attacks --quick"
 PACKAGE, MARK = "paper", "claims.toml"
-"""The package that a clone holds beside `src/`, and the file by which it is told from others of that name."""
+"""The package that a clone holds beside `src/`, and a file that other packages of this name do not have."""
 PARTS_HELP = (
-    "all, or any of table-attacks, table-utility, figure-rounds, figure-defence, figure-tradeoff; or one cell, like "
-    "fb15k-237.transe.sound.recommended.e16.s11"
+    "all, or some of table-attacks, table-utility, figure-rounds, figure-defence and figure-tradeoff, or one cell such "
+    "as fb15k-237.transe.sound.recommended.e16.s11"
 )
 
 
 def reproduce(
     parts: Annotated[list[str] | None, typer.Argument(metavar="PART...", help=PARTS_HELP, show_default="all")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A sub-graph in minutes, or everything in hours.")
+        bool, typer.Option("--quick/--full", help="Use sub-graphs (minutes) or the whole graphs (hours).")
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Cells (JSON) and the page; what is there is not measured again.",
+            help="Folder for the cells (JSON) and the page. Cells that exist are not measured again.",
             show_default="results, or results/quick",
         ),
     ] = None,
-    runs: Annotated[Path, typer.Option(help="Run directories while they are needed.")] = Path("runs/reproduction"),
+    runs: Annotated[Path, typer.Option(help="Folder for temporary run directories.")] = Path("runs/reproduction"),
     settings: Annotated[
-        Path | None, typer.Option(help="Folder with the settings of every part.", show_default="paper/parts")
+        Path | None, typer.Option(help="Folder with the settings of the parts.", show_default="paper/parts")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Federations at a time; 0: one per core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Number of federations at a time. 0 means one per core.")] = 0,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say what would be done, and how long; do nothing.")
+        bool, typer.Option("--plan", help="Show what is left to do and how long it takes, and do nothing.")
     ] = False,
-    page_only: Annotated[bool, typer.Option("--page", help="Write the page from the cells that are there.")] = False,
+    page_only: Annotated[
+        bool, typer.Option("--page", help="Write the page from the existing cells, and do nothing else.")
+    ] = False,
     keep_runs: Annotated[
-        bool, typer.Option("--keep-runs", help="Keep run directories with their transcripts.")
+        bool, typer.Option("--keep-runs", help="Keep the run directories and their transcripts.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Regenerate the paper's tables and figures, beside its own numbers, with what differs and why.
+    """Reproduce the paper's tables and figures (in a clone of fedkge).
 
-    Runs from a clone of fedkge, which holds the paper. Two columns everywhere: as published, and sound. Stop it at any
-    time: called again, it goes on where it stopped.
+    The page shows our numbers next to the paper's, and says what differs and why. There are two columns: the method as
+    published, and a sound version of it. You can stop the command at any time. Call it again, and it continues.
     """
     paper = load_paper(Path.cwd())
     paper.reproduce(
@@ -71,7 +74,7 @@ def reproduce(
 
 
 def load_paper(folder: Path) -> Any:
-    """The module `paper.command`: of the clone that fedkge runs from, of the one around `folder`, or as installed."""
+    """The module `paper.command`: from the clone that fedkge runs from, the clone around `folder`, or as installed."""
     for root in (Path(fedkge.__file__).parents[2], folder, *folder.parents):
         if _is_clone(root):
             if str(root) not in sys.path:
@@ -81,8 +84,8 @@ def load_paper(folder: Path) -> Any:
     if found and found.origin and (Path(found.origin).parent / MARK).exists():
         return importlib.import_module(f"{PACKAGE}.command")
     raise UnavailableError(
-        f"expected the folder {PACKAGE}/ of fedkge's repository, which the installed package does not hold; found none "
-        f"in {folder} nor above it: clone the repository, and call `fedkge reproduce` inside the clone"
+        f"expected the folder {PACKAGE}/ of fedkge's repository, which the installed package does not hold, got none "
+        f"in {folder} or above it; clone the repository and call `fedkge reproduce` inside the clone"
     )
 
 

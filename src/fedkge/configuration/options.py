@@ -88,7 +88,7 @@ def decided_by(who: Who) -> Mapping[str, str]:
     """The options that `who` decides about, with the reason.
 
     >>> decided_by(Who.SERVER_ALONE)["fraction"]
-    'whom the server asks in a round'
+    'which sites the server asks in a round'
     """
     return {name: option.decided.why for name, option in OPTIONS.items() if option.decided.who is who}
 
@@ -147,7 +147,7 @@ def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
         if name in made:
             raise ConfigurationError(f"configuration: expected {name} once, got it again as {key!r}")
         if isinstance(value, bool) and not option.is_switch:
-            raise ConfigurationError(f"configuration: {name}: expected no switch, got {str(value).lower()}")
+            raise ConfigurationError(f"configuration: {name}: expected a value, got {str(value).lower()}")
         made[name] = value
     return made
 

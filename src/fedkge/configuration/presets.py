@@ -162,8 +162,8 @@ def _shares(values: Options) -> Options:
     for key, share in given.items():
         if share == 0:
             raise ConfigurationError(
-                f"defence {COPYING}: a copy needs counts and answers, so {key} must be above 0; without a copy: "
-                "--defence noisy-steps"
+                f"defence {COPYING}: expected {key} above 0, got 0: a synthetic graph needs counts and responses; for "
+                "a defence without one, use --defence noisy-steps"
             )
     if given:
         return {{COUNTS: COPIES, COPIES: COUNTS}[key]: 1 - share for key, share in given.items() if 0 < share < 1}

@@ -13,6 +13,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import faults
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
 from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
@@ -38,6 +39,7 @@ OWN = "client-0"
 """As the site is called in its own run directory."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Admission:
     """The terms as the site took them on, and everything that follows from its own files."""
@@ -88,6 +90,7 @@ class Admission:
         return made[0], made[1]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """An invitation that the site accepts, and its own files as they were read; names have no pseudonyms yet."""

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError, PrivacyError
+from fedkge.base.short_repr import short_repr
 from fedkge.deploy.keys import Key
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.renumbering import renumbered
@@ -65,6 +66,7 @@ def fingerprint(key: Key, federation: str, agreement: str) -> str:
     return key.derive("fingerprint", federation).digest(agreement.encode())[:8].hex()
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedGraph:
     """A site's graph with pseudonyms for names, rows in the order of pseudonyms, and the names in that order."""
@@ -124,6 +126,7 @@ def malformed(names: object, most: int) -> str | None:
     return None
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionIndex:
     """The server's index: all pseudonyms in their own order, which is as good as random, and who owns which row.

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import Graph, Vocabulary, distinct_triples
 from fedkge.graph.renumbering import renumbered
 
@@ -77,6 +78,7 @@ class Rules:
             text = again
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Report:
     """What the rules did to one vocabulary of one site. It holds names: for the site only."""
@@ -97,6 +99,7 @@ class Report:
         return f"{self.changed} of {self.names} names changed{became if self.collisions else ', none collided'}"
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class CanonicalGraph:
     """A graph under canonical names, and what was done to entities and relations."""

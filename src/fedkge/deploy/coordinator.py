@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedkge import __version__
 from fedkge.base.errors import FedkgeError, RunError
 from fedkge.base.plain_files import read_json
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.deploy.federation_file import FederationFile
 from fedkge.deploy.greetings import Greetings
@@ -55,6 +56,8 @@ REJOIN_FILE = "rejoin"
 
 
 HANDED_OUT = "handed-out.json"
+ROUNDS_FILE = "rounds.jsonl"
+"""Loss and seconds of each round. It is no metrics.jsonl: a server has no triples to rank."""
 RESTORE = "restore it, or remove it: then all sites are offered the model again"
 
 
@@ -74,6 +77,7 @@ def handed_out(run: Path) -> set[str]:
     return set(names)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Members:
     """An engine restricted to the sites that accepted the terms. It notes where the sites' ledgers end."""
@@ -276,7 +280,8 @@ class Coordinator:
         for name, places in server.owners["entities"].items():
             tensors[f"own/{name}"] = places.astype(np.int32)
         self._directory.write_model(tensors, {"round": server.round})
-        self._directory.write_metrics(self._memory.history)
+        lines = "".join(json.dumps(line) + "\n" for line in self._memory.history)
+        write_atomically(self._directory.path / ROUNDS_FILE, lines.encode())
         self._say(server, configuration, "handing out the model")
         requests = {name: Finish(server.round, server.rows_for(name)) for name in self._members.clients()}
         replies = self._engine.exchange(requests, timeout_seconds=self._settings.round_seconds)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.accountants import merged
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.defences.release import Arrays
@@ -29,8 +30,7 @@ from fedkge.deploy.keys import read_key
 from fedkge.deploy.site_graph import canonical_site, raw_graph, site_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.federation.messages import RankingMetrics
-from fedkge.federation.server import weighted_mean
-from fedkge.federation.training import with_left_out
+from fedkge.federation.records import evaluation_record, with_left_out
 from fedkge.federation.union import Union, unite
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names, summarise
@@ -56,6 +56,7 @@ class PlantedCanaries:
     """How many of them stand at the end of the victim's training triples."""
 
 
+@short_repr("name", "client")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Site:
     """One site's part: its name here and there, its graph under its own names in the order of its rows."""
@@ -197,12 +198,8 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
     scores = {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
     if not scores:
         return []
-    clients = {
-        name: {"triples": score.triples, **score.metrics, "controls": dict(score.controls)}
-        for name, score in scores.items()
-    }
-    facts = {"round": round_number, "split": "test", "bytes_up": 0, "bytes_down": 0}
-    return [with_left_out({**facts, **weighted_mean(scores), "clients": clients}, evaluations)]
+    record = evaluation_record(round_number, "test", scores, {"bytes_up": 0, "bytes_down": 0})
+    return [with_left_out(record, evaluations)]
 
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:

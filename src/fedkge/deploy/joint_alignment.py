@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedkge.base.errors import DataError, PrivacyError
+from fedkge.base.short_repr import short_repr
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.group import POINT_BYTES, cut, hash_to_point, over, points_of, raised, scalar_from
 from fedkge.deploy.keys import Key
@@ -77,6 +78,7 @@ class Ring:
         return self.sites[start + 1 :] + self.sites[:start]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     """A list of this site's own that is on its way: the names in the order they were sent, and what hides them."""

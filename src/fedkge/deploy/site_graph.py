@@ -15,6 +15,7 @@ import numpy as np
 
 from fedkge.base.errors import DataError
 from fedkge.base.plain_files import read_text
+from fedkge.base.short_repr import short_repr
 from fedkge.deploy.alignment import AlignedGraph, aligned_graph, pseudonyms
 from fedkge.deploy.canonical import CanonicalGraph, canonical_graph
 from fedkge.deploy.keys import Key
@@ -31,6 +32,7 @@ Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
 SHOWN = 5
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteGraph:
     """What a site trains on, the names behind the pseudonyms, and the report on how they were made canonical."""

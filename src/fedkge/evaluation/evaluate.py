@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.popularity import Popularity
 from fedkge.evaluation.ranking import BLOCK_BYTES, Progress, Ranking, rank
@@ -20,6 +21,7 @@ POPULARITY = "popularity"
 NOISY_POPULARITY = "popularity, epsilon 1"
 
 
+@short_repr("split")
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """The ranking of one split by a model and by the controls, on the same triples with the same filter.

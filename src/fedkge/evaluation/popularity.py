@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation.queries import columns
 from fedkge.graph import RELATION, Side, Triples
 
@@ -20,6 +21,7 @@ L1_SENSITIVITY = 2.0
 """Adding or removing one triple changes one tail count and one head count, each by 1."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counts:
     """How often entities occur on one side of relations: `counts[k]` times for the key relation * entities + entity."""
@@ -43,6 +45,7 @@ class _Counts:
         return row
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Popularity:
     """A candidate scorer from counts: exact, or with Laplace noise for `epsilon` in total.

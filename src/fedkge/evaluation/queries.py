@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 
 CHUNK = 1 << 20
 """How many known triples are looked at in one go: bounds the memory for temporary keys."""
 
 
+@short_repr("side")
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
     """The distinct questions of one side.

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fedkge.base.errors import ConfigurationError, DataError, NumericalError
 from fedkge.base.machine import available_cores
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation.candidates import CandidateScorer
 from fedkge.evaluation.counting import count_block
 from fedkge.evaluation.queries import Queries, columns, group_queries
@@ -43,6 +44,7 @@ class RelationMetrics:
     both_mrr: float
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
     """The ranks of some triples, both sides, in the order of the triples."""

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
+
 HITS = (1, 3, 10)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
     """One rank per query, best is 1, for both ways to read a tie.

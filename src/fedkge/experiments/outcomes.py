@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from fedkge.attacks.rows_changed import RowsChanged
+from fedkge.attacks.si import SICentres, SILink
+from fedkge.base.short_repr import short_repr
 from fedkge.experiments.targets import Design
 from fedkge.runs.view import Attacker
 from fedkge.store.durable_files import write_atomically
 from fedkge.store.result_files import read_attacks_file
 
 RESULTS = "attacks.json"
-LINK, TRIPLE = "si-link", "si-centres"
+LINK, TRIPLE = SILink().name, SICentres().name
 """SI asks two questions: are these two linked at all, and is it by this relation?"""
 
 
+@short_repr("attack", "adversary", "design")
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How one attack did on one design at one round."""

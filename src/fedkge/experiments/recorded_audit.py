@@ -1,6 +1,6 @@
-"""Audit a recorded run: every passive attack scores the canaries after the last round, and the coins judge them.
+"""Audit a recorded run: every passive attack scores the canaries after the last round, and is compared with the coins.
 
-Under a noisy copy the auditor looks at the copy itself, too: whatever an attack sees there follows from it.
+If the defence releases something that can be scored by itself (a noisy copy), the auditor scores that too.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from fedkge.attacks.structure import ends_known
 from fedkge.audit.bound import CONFIDENCE, ceiling
 from fedkge.audit.guesses import AuditResult, audit, check_guesses, corrected, default_guesses
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
-from fedkge.defences import chosen_defence
+from fedkge.defences import DEFENCES, chosen_defence
+from fedkge.experiments.audited_release import audited_release, has_audited_release, in_victims_numbers
 from fedkge.experiments.claim import LedgerClaim, claim_of
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.experiments.targets import Targets, auxiliary_triples
 from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box import white_box_scores
-from fedkge.experiments.white_box_copy import COPY, asked_canaries, copy_of, has_copy, in_victims_numbers
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
 from fedkge.models import make_scorer
 from fedkge.runs.run import Run, shape_of
@@ -51,6 +52,7 @@ COINS = {
 Progress = Callable[[str, int, int], None]
 
 
+@short_repr("victim", "coins")
 @dataclass(frozen=True, slots=True)
 class RunAudit:
     """What the audit of a run found, beside what the run claims."""
@@ -104,8 +106,8 @@ def run_audit(
 ) -> RunAudit:
     """Audit a run that was trained with canaries and independent coins; the result is kept as audit.json.
 
-    Without `attacks`, all passive ones that fit the model, except the paper's own formulas, and under a noisy copy a
-    look at the copy; without `guesses`, a tenth and a half of the canaries. Choose them before you have seen a result:
+    By default `attacks` are all passive ones that fit the model, except the paper's own formulas, and the scores of
+    what the defence released; `guesses` are a tenth and a half of the canaries. Choose both before you see a result:
     alpha is divided by their number.
 
     >>> from tempfile import TemporaryDirectory
@@ -122,8 +124,8 @@ def run_audit(
         raise ConfigurationError("an audit needs a run directory: train with --out")
     canaries = _canaries(run)
     names = _names(run.configuration, attacks)
-    if not attacks and not has_copy(run):  # a gathered run has no checkpoints, so nobody can look at a copy
-        names = tuple(name for name in names if name != COPY)
+    if not attacks and not has_audited_release(run):  # a gathered run has no checkpoints
+        names = tuple(name for name in names if name not in release_names())
     numbers = tuple(dict.fromkeys(guesses)) or default_guesses(len(canaries))
     claim = claim_of(run.directory, run.configuration.experiment.victim)
     delta = claim.delta if claim else run.configuration.privacy.delta or USUAL_DELTA
@@ -142,6 +144,15 @@ def run_audit(
     )
     write_atomically(run.directory / RESULTS, json.dumps(found.record(), indent=1).encode())
     return found
+
+
+def release_names() -> tuple[str, ...]:
+    """The names of scores that read what a defence released, of all defences.
+
+    >>> release_names()
+    ('copy',)
+    """
+    return tuple(dict.fromkeys(name for defence in DEFENCES.values() for name in defence.auditing.scores))
 
 
 def fitting(configuration: Configuration) -> tuple[str, ...]:
@@ -179,9 +190,9 @@ def reach(
 
 
 def _names(configuration: Configuration, attacks: Sequence[str]) -> tuple[str, ...]:
-    if COPY in attacks and COPY not in chosen_defence(configuration).auditing.scores:
+    for name in set(attacks) & set(release_names()) - set(chosen_defence(configuration).auditing.scores):
         raise ConfigurationError(
-            f"attack {COPY!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
+            f"attack {name!r} reads a noisy copy, got the defence {configuration.privacy.defence!r}"
         )
     return tuple(dict.fromkeys(attacks)) or fitting(configuration)
 
@@ -213,7 +224,7 @@ def _scores(
     )
     jobs: list[tuple[Attack, Adversary]] = [
         (attack, kind)
-        for attack in (make_attack(name) for name in names if name != COPY)
+        for attack in (make_attack(name) for name in names if name not in release_names())
         for kind in attack.needs.adversary
     ]
     views = {
@@ -228,16 +239,18 @@ def _scores(
         label = attack.name if len(attack.needs.adversary) == 1 else f"{attack.name} ({kind})"
         scores[label] = _score(run, attack, views[kind], canaries.triples)
         adversaries[label] = kind
-    if COPY in names:
-        scores[COPY], adversaries[COPY] = white_box_scores(run, canaries), AUDITOR
+    for name in names:
+        if name in release_names():
+            scores[name], adversaries[name] = white_box_scores(run, canaries), AUDITOR
     progress("done", len(jobs), len(jobs))
     return scores, adversaries, max((view.rounds[-1] for view in views.values()), default=1)
 
 
 def _asked(run: Run, canaries: Targets) -> int | None:
-    if not has_copy(run):
+    if not has_audited_release(run):
         return None
-    return int(np.count_nonzero(asked_canaries(copy_of(run), in_victims_numbers(run, canaries))))
+    asked = audited_release(run).asked(in_victims_numbers(run, canaries))
+    return None if asked is None else int(np.count_nonzero(asked))
 
 
 def _score(run: Run, attack: Attack, view: View, triples: Triples) -> NDArray[np.float64]:
@@ -253,8 +266,8 @@ def _known(run: Run, view: View, triples: Triples) -> NDArray[np.bool_]:
     """Which canaries the adversary can judge: it sees both ends move, and knows something about the relation."""
     client = run.configuration.experiment.adversary
     if view.adversary == "server":
-        told = view.auxiliary if view.auxiliary is not None else triples[:0]
-        return np.isin(triples[:, RELATION], told[:, RELATION])
+        given = view.auxiliary if view.auxiliary is not None else triples[:0]
+        return np.isin(triples[:, RELATION], given[:, RELATION])
     able = np.isin(triples[:, RELATION], run.tensors[f"relation_ids/{client}"])
     if view.adversary == "client":
         able &= np.isin(triples[:, [HEAD, TAIL]], run.tensors[f"own/{client}"]).all(axis=1)

@@ -23,9 +23,9 @@ from fedkge.attacks.trajectory import Trajectory
 from fedkge.attacks.upload_difference import UploadDifference
 from fedkge.defences.counts.released import profile_cells
 from fedkge.defences.release import Release
+from fedkge.experiments.audited_release import audited_release, auditors_triples, has_audited_release, release_scores
 from fedkge.experiments.recorded_views import recorded_view, shard_of
 from fedkge.experiments.targets import Targets, run_ids
-from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores, has_copy
 from fedkge.graph import HEAD, TAIL, Side, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.tables import Table, Tables
@@ -45,7 +45,7 @@ SEEN_BY: dict[str, Attacker] = {UPLOADS: "server", MODEL: "recipient", COPY: "au
 
 def variants_of(run: Run) -> tuple[str, ...]:
     """The variants that a run allows: there is not always a copy to look at."""
-    return tuple(name for name in SEEN_BY if name != COPY or has_copy(run))
+    return tuple(name for name in SEEN_BY if name != COPY or has_audited_release(run))
 
 
 def measure(run: Run, targets: Targets) -> dict[str, Features]:
@@ -131,7 +131,7 @@ def _from_model(run: Run, _: Triples, known: Triples, candidates: Triples) -> Fe
 
 
 def _from_copy(run: Run, _: Triples, known: Triples, candidates: Triples) -> Features:
-    return np.asarray(copy_scores(copy_of(run), known, candidates)[:, None], dtype=np.float64)
+    return np.asarray(release_scores(audited_release(run), known, candidates)[:, None], dtype=np.float64)
 
 
 MEASURES: dict[str, Callable[[Run, Triples, Triples, Triples], Features]] = {

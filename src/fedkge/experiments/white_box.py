@@ -28,11 +28,11 @@ from scipy.sparse import linalg
 from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
+from fedkge.experiments.audited_release import audited_release, auditors_triples, release_scores
 from fedkge.experiments.recorded_views import shard_of
 from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets
-from fedkge.experiments.white_box_copy import auditors_triples, copy_of, copy_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple
 from fedkge.models import Embedding, Tables, initial_tables, make_scorer
@@ -85,8 +85,8 @@ def canaries_of(run: Run) -> Targets:
 def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     """One score per canary, higher for "in".
 
-    It comes from the copy, if the defence is one (`fedkge.experiments.white_box_copy`), else from every recorded round
-    whose beginning was recorded too.
+    It comes from what the defence released, if that is scored by itself (`Release.likelihood_ratios`), else from every
+    recorded round whose beginning was recorded too.
 
     Only the triples of `canaries` are read, never their coins. Hand it to `fedkge.audit.audit`, and fix the number of
     guesses before.
@@ -102,7 +102,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
     """
     options, (known, candidates) = run.configuration, auditors_triples(run, canaries)
     if chosen_defence(options).auditing.scores:
-        return copy_scores(copy_of(run), known, candidates)
+        return release_scores(audited_release(run), known, candidates)
     observed: list[_Observed] = []
     for number, movement in _movements(run):
         random = np.random.default_rng((number, DRAWS))
@@ -120,7 +120,7 @@ def white_box_scores(run: Run, canaries: Targets) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Observed:
-    """What one table told in one round: one row of `gradients` per canary, and what was not expected."""
+    """What one table showed in one round: one row of `gradients` per canary, and the movement that was not expected."""
 
     gradients: sparse.csr_array
     left: Sums
@@ -131,14 +131,14 @@ def _fit(observed: Sequence[_Observed], count: int) -> Sums:
     fitted = np.zeros(count)
     for _ in range(PASSES):
         variances = [max(float(np.mean((one.left - fitted @ one.gradients) ** 2)), 1e-300) for one in observed]
-        told = [one.gradients @ one.left / value for one, value in zip(observed, variances, strict=True)]
+        shown = [one.gradients @ one.left / value for one, value in zip(observed, variances, strict=True)]
 
         def curvature(x: Sums, variances: Sequence[float] = variances) -> Sums:
             parts = zip(observed, variances, strict=True)
             return np.asarray(4 * x + sum(one.gradients @ (x @ one.gradients) / value for one, value in parts))
 
         operator = linalg.LinearOperator((count, count), matvec=curvature, dtype=np.float64)
-        fitted, _ = linalg.cg(operator, np.add.reduce(told), rtol=1e-4, maxiter=STEPS)
+        fitted, _ = linalg.cg(operator, np.add.reduce(shown), rtol=1e-4, maxiter=STEPS)
     return fitted
 
 
@@ -250,7 +250,7 @@ def _differentiator(before: Tables, options: Configuration, inside: bool) -> Dif
 
 
 def _apart(found: TripleGradients, clip: Clip) -> tuple[Sums, Sums]:
-    """Each triple's clipped rows: clipping adds to the row that it is told, so every row gets a place of its own."""
+    """Each triple's clipped rows. Clipping adds into rows by their numbers, so every row gets a number of its own."""
     entities, relations = np.zeros(found.entities.shape), np.zeros(found.relations.shape)
     places = np.arange(max(len(entities), len(relations)), dtype=np.int32)
     rows, others = places[: len(entities)], places[: len(relations)]

@@ -34,14 +34,15 @@ from fedkge.federation.messages import (
     Sharing,
     Upload,
 )
-from fedkge.federation.upload_checks import complaint
+from fedkge.federation.shared_tables import SharedTables
 from fedkge.graph import Graph
 from fedkge.graph.summary import leaked
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.models import Embedding, ModelShape, Tables, initial_tables, make_scorer
+from fedkge.models import Embedding, initial_tables
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
 from fedkge.runs.round import Rows, Shared
+from fedkge.runs.run import scorer_of, shape_of
 from fedkge.runs.state_file import RELEASED, State, StateFile, release_in
 from fedkge.store.durable_files import fingerprint
 from fedkge.store.randomness import client_generator
@@ -100,14 +101,12 @@ class Client:
         self._state = _State()
         self._training = 0
         """The round that is being trained, or that broke off and could not be undone; 0 else."""
-        self._places: dict[Shared, NDArray[np.int64]] = {}
-        """What is shared of a table, where it is not all of it."""
         options = plan.configuration
-        shape = ModelShape(options.model.dimension, options.model.margin, options.model.norm)
-        scorer = make_scorer(options.model.name, shape)
+        shape, scorer = shape_of(options), scorer_of(options)
         generator = client_generator(plan.seed, plan.number, 0)
         tables = initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator)
         self.embedding = Embedding(scorer, tables, options.model.margin)
+        self._tables = SharedTables(name, self.embedding, plan.shared)
         self._trainer, self._rounds = self._new_trainer()
         kept = self._file.load()
         if kept:
@@ -162,37 +161,23 @@ class Client:
             return self._evaluate(request)
         raise RunError(f"{self.name} was asked for {type(request).__name__}, which is no matter of its training")
 
-    def _tables(self) -> dict[Shared, NDArray[Any]]:
-        return {"entities": self.embedding.tables.entities, "relations": self.embedding.tables.relations}
-
     def unshared(self) -> dict[Shared, Rows]:
         """Copies of the tables that this client shares with nobody."""
-        return {kind: table.copy() for kind, table in self._tables().items() if kind not in self._plan.shared}
+        return self._tables.unshared()
 
     def _share(self, request: Share) -> Sharing:
         """Keep the other rows here, from now on."""
-        if set(request.places) != set(self._plan.shared):
-            raise RunError(f"{self.name}: expected places in {sorted(self._plan.shared)}, got {sorted(request.places)}")
-        for kind, places in request.places.items():
-            height = len(self._tables()[kind])
-            if not (np.diff(places, prepend=-1) > 0).all() or (len(places) and places[-1] >= height):
-                raise RunError(f"{self.name}: expected ascending places below {height} in {kind}, got others")
-        self._places = dict(request.places)
-        return Sharing({kind: len(places) for kind, places in self._places.items()})
-
-    def _shared_rows(self, kind: Shared) -> Rows:
-        """A copy of what is shared of a table."""
-        table, places = self._tables()[kind], self._places.get(kind)
-        return table.copy() if places is None else table[places]
+        self._tables.share(request.places)
+        return Sharing({kind: len(places) for kind, places in self._tables.places.items()})
 
     def entities_with(self, rows: Mapping[Shared, Rows]) -> Rows:
         """A copy of the whole entity table with the server's rows in it."""
-        self._check(rows)
-        return self._with_rows(rows).tables.entities.copy()
+        self._tables.check(rows)
+        return self._tables.with_rows(rows).tables.entities.copy()
 
     def _greet(self) -> Greeting:
         names = {"entities": self.shard.entities.names, "relations": self.shard.relations.names}
-        tables, shared = self._tables(), self._plan.shared
+        tables, shared = self._tables.all(), self._plan.shared
         return Greeting(
             names={kind: names[kind] for kind in shared},
             widths={kind: tables[kind].shape[1] for kind in shared},
@@ -205,7 +190,7 @@ class Client:
         return self._defence.triples
 
     def _fit(self, request: Fit) -> Upload | Goodbye:
-        self._check(request.rows)
+        self._tables.check(request.rows)
         digest = fingerprint(request.rows, {})
         if request.round > self._state.round:
             if self._ledger and not self._pay(self._ledger, request.round):
@@ -216,8 +201,7 @@ class Client:
                 f"{self.name} trained round {self._state.round} and is now asked for round {request.round} from other "
                 "rows: server and client states do not belong together"
             )
-        rows = {kind: self._shared_rows(kind) for kind in self._plan.shared}
-        return Upload(request.round, rows, self.triples, self._state.loss)
+        return Upload(request.round, self._tables.shared(), self.triples, self._state.loss)
 
     def _pay(self, ledger: Ledger, round_number: int) -> bool:
         """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
@@ -231,18 +215,8 @@ class Client:
         ledger.charge(self.name, round_number, charges)
         return True
 
-    def _check(self, rows: Mapping[Shared, Rows]) -> None:
-        if set(rows) != set(self._plan.shared):
-            raise RunError(f"{self.name}: expected the tables {sorted(self._plan.shared)}, was sent {sorted(rows)}")
-        for kind, table in rows.items():
-            height, width = self._tables()[kind].shape
-            expected = len(self._places.get(kind, ())) if kind in self._places else height
-            reason = complaint(table, (expected, width), largest_norm=np.inf)
-            if reason:
-                raise RunError(f"{self.name} was sent broken {kind}: {reason}")
-
     def _train_or_undo(self, request: Fit, digest: str) -> None:
-        sent = {f"tables/{kind}": rows for kind, rows in request.rows.items() if kind not in self._places}
+        sent = {f"tables/{kind}": rows for kind, rows in request.rows.items() if kind not in self._tables.places}
         own = {name: array.copy() for name, array in self._lasting().items() if name not in sent}
         steps, before, released = self._trainer.steps, self._state, self.released
         self._training = request.round
@@ -269,20 +243,20 @@ class Client:
 
     def _draws(self, request: Fit) -> bool:
         """Draw what has to be kept before it is trained on; whether there was any."""
-        with self._told(request.round):
+        with self._failure_counts(request.round):
             return self._rounds.draw(self._source(request.round))
 
     def _trained(self, request: Fit, digest: str) -> _State:
         """Train, and the state afterwards."""
         served = self._state.served + 1
-        with self._told(request.round):
+        with self._failure_counts(request.round):
             with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
                 loss = self._train(request)
             validations = self._rounds.validated(self._state.validations, served)
         return _State(request.round, digest, loss, served, validations)
 
     @contextmanager
-    def _told(self, round_number: int) -> Iterator[None]:
+    def _failure_counts(self, round_number: int) -> Iterator[None]:
         """That this failed may depend on triples, and the server hears of it: a failure counts as released, and whoever
         asks again pays again.
         """
@@ -297,8 +271,7 @@ class Client:
         return self._defence.source(self._plan.number, round_number)
 
     def _train(self, request: Fit) -> float | None:
-        for kind, rows in request.rows.items():
-            self._tables()[kind][self._places.get(kind, ...)] = rows
+        self._tables.take(request.rows)
         options = self._plan.configuration
         if options.training.optimiser_state == "reset":
             self._trainer.reset_optimisers()
@@ -315,13 +288,13 @@ class Client:
                 f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
                 "pays for; evaluate at the site"
             )
-        self._check(request.rows)
+        self._tables.check(request.rows)
         keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
         if len(triples) == 0 or (not keep and leaked(self.shard, triples).all()):
             return RankingMetrics(triples=0)
         limit = self._plan.configuration.training.validation_triples if request.split == "valid" else 0
         result = evaluate(
-            self._with_rows(request.rows),
+            self._tables.with_rows(request.rows),
             self.shard,
             request.split,
             controls=request.split == "test",
@@ -331,17 +304,9 @@ class Client:
         )
         return RankingMetrics.of(result)
 
-    def _with_rows(self, rows: Mapping[Shared, Rows]) -> Embedding:
-        """The client's model with some tables replaced by what the server sent."""
-        tables = {**self._tables(), **rows}
-        for kind, places in self._places.items():
-            tables[kind] = self._tables()[kind].copy()
-            tables[kind][places] = rows[kind]
-        return Embedding(self.embedding.scorer, Tables(tables["entities"], tables["relations"]), self.embedding.margin)
-
     def _lasting(self) -> dict[str, NDArray[Any]]:
         """The arrays that outlive a round: both tables, and what the optimisers keep."""
-        arrays = {f"tables/{kind}": table for kind, table in self._tables().items()}
+        arrays = {f"tables/{kind}": table for kind, table in self._tables.all().items()}
         if self._plan.configuration.training.optimiser_state == "kept":
             optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
             for kind, optimiser in optimisers.items():

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation import Evaluation
 from fedkge.runs.round import Rows, Shared
 
@@ -85,6 +86,7 @@ class Hello:
     """Server to client: who are you, and what do you own?"""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
     """Client to server: the names of the rows that it can share, in its own order, and its number of triples."""
@@ -96,6 +98,7 @@ class Greeting:
     """For each name, a tag that proves ownership. Other clients can check a tag; the server cannot make one."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
     """Another client's proof that it owns some of this client's rows: their row numbers here, and a tag for each."""
@@ -104,6 +107,7 @@ class Word:
     tags: NDArray[np.uint8]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
     """Server to client: share only the rows at these places of your list; too few other clients own the rest.
@@ -122,6 +126,7 @@ class Sharing:
     rows: Mapping[Shared, int]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """Server to client: train round `round` from these rows (the client's own, in its own order)."""
@@ -130,6 +135,7 @@ class Fit:
     rows: Mapping[Shared, Rows]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
     """Client to server: its shared rows after the round.
@@ -153,6 +159,7 @@ class Goodbye:
     reason: str
 
 
+@short_repr("split")
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluate:
     """Server to client: rank your held-out triples with these rows."""
@@ -161,6 +168,7 @@ class Evaluate:
     split: str
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class RankingMetrics:
     """Client to server: ranking metrics and how many triples they average over (0: nothing to rank)."""
@@ -176,6 +184,7 @@ class RankingMetrics:
         return cls(len(evaluation.ranking), evaluation.metrics(), controls)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Finish:
     """Server to client: the federation ended with round `round`; these are your rows of the final tables."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fedkge.base.errors import FedkgeError, NumericalError, RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.evaluation import weighted_metrics
 from fedkge.federation.aggregation import Aggregation, Mean, covers
 from fedkge.federation.claimed_weights import Index, believable_weights
@@ -57,6 +58,7 @@ class Refusal:
     diverged: bool = False
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundReport:
     """The result of a round: uploads, refused clients with reasons, mean loss, bytes per client in both directions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,28 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.base.errors import ConfigurationError, DataError, PrivacyError
+from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
-from fedkge.defences.name_release import FOLDER, NameFiles, with_released_names
-from fedkge.defences.planning import client_defence
-from fedkge.evaluation import Evaluation
+from fedkge.defences.name_release import FOLDER, NameFiles
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.federation.checkpoints import Checkpoint, Memory
 from fedkge.federation.client import Client, ClientPlan
+from fedkge.federation.drafts import Draft, released_shards, trained_shards
 from fedkge.federation.embedded import EmbeddedEngine
 from fedkge.federation.messages import ClientLogic, RankingMetrics
 from fedkge.federation.observer import Observer, Outlook
-from fedkge.federation.server import RoundReport, Server, ServerPlan, weighted_mean
+from fedkge.federation.records import evaluation_record, round_facts, with_left_out
+from fedkge.federation.server import RoundReport, Server, ServerPlan
+from fedkge.federation.start_rows import begin_from
 from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
 from fedkge.runs.round import Shared
 from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
-from fedkge.runs.strategies import make_strategy, pool
+from fedkge.runs.strategies import make_strategy
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
@@ -54,7 +55,7 @@ class Federation:
         directory: RunDirectory | None = None,
         observer: Observer | None = None,
         start: Mapping[Shared, Mapping[str, Table]] | None = None,
-        disguise: Callable[[Client], ClientLogic] = lambda client: client,
+        stand_in: Callable[[Client], ClientLogic] = lambda client: client,
         draft: Draft | None = None,
     ) -> None:
         self.configuration = configuration
@@ -69,14 +70,14 @@ class Federation:
         with directory.locked() if directory and chosen_defence(configuration).keeps_ledger else nullcontext():
             self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
             self._shards = released_shards(shards, configuration, self._ledger, self._names)
-            trained = _trained_shards(self._shards, configuration)
+            trained = trained_shards(self._shards, configuration)
             self.clients = self._make_clients(trained, max(1, cores // len(trained)))
-        seats = {name: disguise(client) for name, client in self.clients.items()}  # an adversary may not be honest
+        parties = {name: stand_in(client) for name, client in self.clients.items()}  # an adversary may not be honest
         allowed = (
             configuration.federation.minimum_clients is not None
             and configuration.federation.minimum_clients < len(trained)
         )
-        engine = EmbeddedEngine(seats, _workers(cores, len(trained)), lose_clients=allowed)
+        engine = EmbeddedEngine(parties, _workers(cores, len(trained)), lose_clients=allowed)
         self.server = Server(engine, _server_plan(configuration, len(trained), self._strategy.pooled))
         self.entities = Vocabulary.union([shard.entities for shard in trained])
         self.relations = Vocabulary.union([shard.relations for shard in trained])
@@ -86,7 +87,7 @@ class Federation:
         if self._checkpoint and self._checkpoint.exists():
             self._memory = self._checkpoint.load(self.server, self.clients)
         elif start:
-            self._begin_from(start)
+            begin_from(start, self.server, self.clients.values())
 
     def _open_ledger(self, draft: Draft | None, names: Sequence[str]) -> Ledger | None:
         """The run's ledger; what `draft` holds is written there before it is used.
@@ -175,7 +176,7 @@ class Federation:
         began = time.perf_counter()
         report = self.server.run_round()
         if not report.uploads:
-            self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})
+            self._observer.round_done({**round_facts(report, time.perf_counter() - began), **self._tests()})
             return False
         if self._directory and report.round in self._record:
             results = {name: self.server.rows_for(name) for name in self.clients}
@@ -183,7 +184,7 @@ class Federation:
             Transcript(self._directory.path).write(report.messages(results, private))
             self._observer.recorded(self._as_run(self.tensors()), report.round)
         self._memory.note(report)
-        self._observer.round_done({**_round_facts(report, time.perf_counter() - began), **self._tests()})
+        self._observer.round_done({**round_facts(report, time.perf_counter() - began), **self._tests()})
         every = self.configuration.training.evaluate_every
         if every and report.round % every == 0:
             self._validate(report)
@@ -224,18 +225,8 @@ class Federation:
         return {name: RankingMetrics.of(evaluation) for name, evaluation in evaluations.items()}
 
     def _record_of(self, scores: Mapping[str, RankingMetrics], split: str) -> dict[str, Any]:
-        return {
-            "round": self.server.round,
-            "split": split,
-            **weighted_mean(scores),
-            "bytes_up": self._memory.bytes_up,
-            "bytes_down": self._memory.bytes_down,
-            **self._tests(),
-            "clients": {
-                name: {"triples": score.triples, **score.metrics, "controls": dict(score.controls)}
-                for name, score in scores.items()
-            },
-        }
+        facts = {"bytes_up": self._memory.bytes_up, "bytes_down": self._memory.bytes_down, **self._tests()}
+        return evaluation_record(self.server.round, split, scores, facts)
 
     def _tests(self) -> dict[str, Any]:
         """How many tests each client made and passed, where its selection makes any."""
@@ -294,58 +285,10 @@ class Federation:
             tensors |= {f"counts/{name}/{key}": array for key, array in arrays.items()}
         return tensors
 
-    def _begin_from(self, start: Mapping[Shared, Mapping[str, Table]]) -> None:
-        for kind, rows in start.items():
-            for client in self.clients.values():
-                names = client.shard.entities if kind == "entities" else client.shard.relations
-                table = client.embedding.tables.entities if kind == "entities" else client.embedding.tables.relations
-                _fill(table, names.index, rows, kind)
-            if kind in self.server.tables:
-                _fill(self.server.tables[kind], self.server.names[kind], rows, kind)
-
     def _save(self) -> None:
         if self._directory and self._checkpoint:
             self._checkpoint.save(self.server, self._memory)
             self._directory.write_metrics(self._memory.history)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draft:
-    """What clients have released and promised in memory, which nobody has used yet."""
-
-    ledger: Ledger
-    names: NameFiles
-
-
-def drafted(shards: Sequence[Graph], configuration: Configuration, kept: bool = False) -> Draft | None:
-    """What every client releases before its promise, and its promise; an error where a budget cannot be kept.
-
-    `kept`: the run has a ledger on disk.
-    Nothing is written: the run that follows takes over exactly these sizes, names and promises, and draws no others.
-    """
-    if not chosen_defence(configuration).keeps_ledger:
-        return None
-    ledger, names = Ledger.in_memory(kept), NameFiles()
-    trained = _trained_shards(released_shards(shards, configuration, ledger, names), configuration)
-    for number, (name, shard) in enumerate(zip(client_names(len(trained)), trained, strict=True)):
-        client_defence(configuration, name, shard, ledger, number)
-    return Draft(ledger, names)
-
-
-def released_shards(
-    shards: Sequence[Graph], configuration: Configuration, ledger: Ledger | None, names: NameFiles
-) -> tuple[Graph, ...]:
-    """The shards with the names that clients release; as they are unless names follow a threshold."""
-    if ledger is None or configuration.privacy.names != "threshold":
-        return tuple(shards)
-    return tuple(
-        with_released_names(configuration, client, shard, ledger, names, number)
-        for number, (client, shard) in enumerate(zip(client_names(len(shards)), shards, strict=True))
-    )
-
-
-def _trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:
-    return (pool(shards),) if make_strategy(configuration.federation.strategy).pooled else shards
 
 
 def _seed_of(configuration: Configuration) -> int:
@@ -374,35 +317,3 @@ def _server_plan(configuration: Configuration, clients: int, pooled: bool) -> Se
         minimum,
         configuration.federation.largest_row_norm,
     )
-
-
-def with_left_out(record: dict[str, Any], evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """The record, and for each client how many triples were left out of its score because somebody trains on them."""
-    for name, evaluation in evaluations.items():
-        if evaluation.left_out:
-            record["clients"][name]["left_out"] = evaluation.left_out
-    return record
-
-
-def _round_facts(report: RoundReport, seconds: float) -> dict[str, Any]:
-    return {
-        "round": report.round,
-        "loss": report.loss,
-        "seconds": seconds,
-        "refused": dict(report.refused),
-        "bytes_up": dict(report.bytes_up),
-        "bytes_down": dict(report.bytes_down),
-    }
-
-
-def _fill(table: Table, places: Mapping[str, int], rows: Mapping[str, Table], kind: str) -> None:
-    for name, row in rows.items():
-        place = places.get(name)
-        if place is None:
-            continue
-        if row.shape != table[place].shape:
-            raise DataError(
-                f"start vectors of {kind}: expected {table.shape[1]} numbers for {name!r}, got {row.shape[0]}; "
-                "use the same model and dimension"
-            )
-        table[place] = row

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.federation.claimed_weights import Index
 from fedkge.federation.messages import Greeting, Word
 from fedkge.runs.round import Shared
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Union:
     """One table's rows.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from fedkge.base.errors import UnavailableError
+from fedkge.base.short_repr import short_repr
 from fedkge.graph.graph import Graph
 
 SEED = 6
@@ -41,6 +42,7 @@ NamedTriple: TypeAlias = tuple[str, str, str]
 Item = TypeVar("Item", str, NamedTriple)
 
 
+@short_repr("version")
 @dataclass(frozen=True, slots=True)
 class Ontology:
     """The terms of hp.obo: version, names, and the parents of each term."""
@@ -50,6 +52,7 @@ class Ontology:
     parents: dict[str, list[str]]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Annotations:
     """What is said about the OMIM diseases: name, and distinct (relation, term) pairs in the file's order."""
@@ -58,6 +61,7 @@ class Annotations:
     terms: dict[str, list[tuple[str, str]]]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Demo:
     """The graph, and a label for each of its entities."""

@@ -54,6 +54,9 @@ class Vocabulary:
             return vocabularies[0]
         return cls(tuple(dict.fromkeys(name for vocabulary in vocabularies for name in vocabulary)))
 
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} names)"
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -120,6 +123,12 @@ class Graph:
                 limits = (len(self.entities), len(self.relations), len(self.entities))
                 if low.min() < 0 or any(int(top) >= limit for top, limit in zip(high, limits, strict=True)):
                     raise DataError(f"{self.name}/{split}: an id lies outside the vocabularies {limits}, got {high}")
+
+    def __repr__(self) -> str:
+        names = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
+        return (
+            f"Graph({self.name!r}: {names}; {', '.join(f'{len(self.split(one)):,} {one}' for one in SPLITS)} triples)"
+        )
 
     def split(self, name: str) -> Triples:
         """The triples of "train", "valid" or "test"."""

@@ -9,7 +9,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 
+
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedNames(Sequence[str]):
     """Names like "e123", made when they are asked for, so that millions of them take no room.

@@ -18,6 +18,7 @@ import numpy as np
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.base.plain_files import open_plain
 from fedkge.base.registry import near
+from fedkge.base.short_repr import short_repr
 from fedkge.graph.headers import check_skipped, refuse_header
 from fedkge.graph.limits import input_limits
 from fedkge.graph.rdf import RDF_SUFFIXES, read_rdf_terms
@@ -40,6 +41,7 @@ ROWS_PER_BLOCK = 100_000
 _TAB, _LINE_FEED = 9, 10
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class NameBlock:
     """Some triples of a file as three lists of one length.

@@ -87,6 +87,10 @@ class Shards:
     graphs: tuple[Graph, ...]
     summary: ShardSummary
 
+    def __repr__(self) -> str:
+        triples = sum(len(graph.train) for graph in self.graphs)
+        return f"Shards({self.name!r}: {len(self)} client{'' if len(self) == 1 else 's'}, {triples:,} train triples)"
+
     def __len__(self) -> int:
         return len(self.graphs)
 

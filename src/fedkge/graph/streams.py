@@ -16,6 +16,7 @@ from typing import BinaryIO, cast
 
 from fedkge.base.errors import DataError
 from fedkge.base.plain_files import open_plain
+from fedkge.base.short_repr import short_repr
 from fedkge.graph.limits import InputLimits, input_limits
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
@@ -23,6 +24,7 @@ BLOCK_BYTES = 4 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class LineBlock:
     """Whole lines of a file, the last one ended too; `first_line` counts from 1."""

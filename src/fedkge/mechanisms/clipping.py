@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import PrivacyError
+from fedkge.base.short_repr import short_repr
 from fedkge.mechanisms.compiled import strict, strict_sum
 
 SHRINK = 1 - 2.0**-36
@@ -20,6 +21,7 @@ LEAST = 1e-280
 _NO_SLOTS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class PerTriple:
     """The gradients of a batch, one triple apart from the other.

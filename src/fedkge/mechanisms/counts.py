@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import PrivacyError
+from fedkge.base.short_repr import short_repr
 from fedkge.mechanisms.events import Geometric
 from fedkge.mechanisms.noise import NoiseSource
 
@@ -16,6 +17,7 @@ MOST_FALSE = 2**19
 """About so many empty cells are kept at most because of their noise: the threshold follows from it and public sizes."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
     """The cells of a table of counts whose noisy count reaches `threshold`; of all others only that is known.

@@ -9,12 +9,14 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.compiled import strict, strict_sum
 from fedkge.mechanisms.events import Event
 from fedkge.mechanisms.noise import NoiseSource
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Touched:
     """The entity rows that a batch's positive triples touch, each once, out of a table of so many rows.

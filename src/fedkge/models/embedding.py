@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import HEAD, TAIL, Side, Triples
 from fedkge.models.scorer import Known, ModelShape, Scorer, start_range
 from fedkge.models.tables import Table, Tables
@@ -48,6 +49,7 @@ class Prior(Protocol):
         ...
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
     """A scorer with its tables; it implements `evaluation.CandidateScorer` over all of its entities.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import RELATION, Side, Triples
 from fedkge.models.embedding import Embedding
 from fedkge.models.kernel import kernel
@@ -21,6 +22,7 @@ from fedkge.models.scorer import Known
 from fedkge.models.tables import Gradients, Ids, RowGradient, Table, Tables
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleGradients:
     """Triple i owns the rows `starts[i]` to `starts[i + 1]` of `entities`, all of different entities (`entity_rows`),

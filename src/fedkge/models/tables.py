@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.models.kernel import kernel
 
 Table: TypeAlias = NDArray[np.floating[Any]]
@@ -16,6 +17,7 @@ Table: TypeAlias = NDArray[np.floating[Any]]
 Ids: TypeAlias = NDArray[np.int32]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
     """Entity rows and relation rows of one model. The arrays are updated in place by training.

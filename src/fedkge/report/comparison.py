@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fedkge.audit.metrics import Estimate, RateAtFpr
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.numbers import share
+from fedkge.base.tabular import Row, Tabular
 from fedkge.report.document import Document, FigureText, UtilityRow
 from fedkge.report.gather import gather
 from fedkge.report.utility import PRIVATE_CONTROL
@@ -47,8 +48,8 @@ class ComparedRun:
     gain: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
     """Runs, the controls of the first one, and what makes them hard to compare."""
 
     format: int
@@ -56,6 +57,49 @@ class Comparison:
     controls: tuple[UtilityRow, ...]
     notes: tuple[str, ...]
     figure: FigureText
+
+    shown: ClassVar[Mapping[str, str]] = {
+        "run": "run",
+        "model": "model",
+        "defence": "defence",
+        "epsilon": "claimed",
+        "bound": "proven",
+        "attack": "attack",
+        "auc": "AUC",
+        "both": "both MRR",
+        "gain": "gain",
+    }
+
+    def title(self) -> str:
+        """How many runs there are, and what makes them hard to compare."""
+        return " ".join([f"{len(self.runs)} runs.", *self.notes])
+
+    def rows(self) -> list[Row]:
+        """One row per run; what was not measured is None."""
+        return [
+            {
+                "run": run.name,
+                "model": run.model,
+                "strategy": run.strategy,
+                "defence": run.defence,
+                "promised": run.promised,
+                "epsilon": run.epsilon,
+                "delta": run.delta,
+                "bound": run.bound,
+                "ceiling": run.ceiling,
+                "verdict": run.verdict,
+                "attack": run.attack,
+                "adversary": run.adversary,
+                "design": run.design,
+                "auc": run.auc.value if run.auc else None,
+                "tpr": run.tpr.value if run.tpr else None,
+                "tail": run.tail,
+                "head": run.head,
+                "both": run.both,
+                "gain": run.gain,
+            }
+            for run in self.runs
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from fedkge.accounting.posterior import GuessWorth
 from fedkge.audit.metrics import Estimate, RateAtFpr
+from fedkge.base.short_repr import short_repr
 
 FORMAT = 2
 
@@ -92,6 +93,7 @@ class HeldCopy:
     sentence: str
 
 
+@short_repr("client")
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The promise in full; `clients` is empty where none was made.
@@ -194,6 +196,7 @@ class AttackSeries:
     auc: tuple[Estimate, ...]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Attacks:
     """All attacks that were made; without any, `rows` is empty and `missing` says so."""
@@ -284,6 +287,7 @@ class Utility:
     paid: tuple[PaidFigure, ...] = ()
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class ExposedTriple:
     """A real training triple, by name, and which attacks named it."""
@@ -294,6 +298,7 @@ class ExposedTriple:
     attacks: tuple[str, ...]
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True)
 class Exposed:
     """How many of the attacked triples are exposed, and which."""
@@ -332,6 +337,7 @@ class FigureText:
     caption: str
 
 
+@short_repr("copy")
 @dataclass(frozen=True, slots=True)
 class Document:
     """The whole report."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import ConfigurationError
+from fedkge.base.short_repr import short_repr
 
 Rows: TypeAlias = NDArray[np.float32]
 Shared: TypeAlias = Literal["entities", "relations"]
@@ -21,6 +22,7 @@ Messages: TypeAlias = Mapping[str, Mapping[Shared, Rows]]
 NOTHING: Messages = MappingProxyType({})
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
     """The messages of one round, or the part of them that a party holds.

@@ -31,7 +31,7 @@ from fedkge.base.plain_files import read_text
 from fedkge.configuration import Configuration, flat_options, read_table
 from fedkge.defences import chosen_defence
 from fedkge.defences.release import Release
-from fedkge.evaluation import Evaluation, evaluate
+from fedkge.evaluation import Evaluations, evaluate
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
@@ -87,6 +87,17 @@ class Run:
     ledger: Ledger | None = None
     """The promise and the spent budget of each client; None without a defence."""
 
+    def __repr__(self) -> str:
+        options, clients = self.configuration, len(self.shards)
+        rounds, defence = options.training.rounds, options.privacy.defence
+        parts = [
+            f"{scorer_of(options).name}, {clients} client{'s' if clients > 1 else ''}, {options.federation.strategy}, "
+            f"{rounds} round{'s' if rounds > 1 else ''}",
+            "no defence" if self.ledger is None else f"defence {defence}, epsilon {options.privacy.epsilon}",
+            "in memory" if self.directory is None else f"in {self.directory}",
+        ]
+        return f"Run of {options.data.source}: {'; '.join(parts)}"
+
     def epsilon(self) -> dict[str, float]:
         """The epsilon that each client has spent, at its delta; infinite without a defence."""
         if self.ledger is None:
@@ -130,7 +141,7 @@ class Run:
         keep_leaked: bool | None = None,
         sample: int | None = None,
         threads: int | None = None,
-    ) -> dict[str, Evaluation]:
+    ) -> Evaluations:
         """Rank every client's held-out triples on both sides, beside the popularity controls.
 
         The filter contains all true triples among the client's names, also those of other clients: a model that
@@ -139,21 +150,23 @@ class Run:
         that any client trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
         keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
-        return {
-            name: evaluate(
-                self.embedding(name),
-                shard,
-                split,
-                known=shard.all_triples if as_a_client else shard.true_triples,
-                controls=controls,
-                seen_only=seen_only,
-                keep_leaked=keep,
-                sample=sample,
-                threads=threads or None,
-            )
-            for name, shard in zip(self.clients, self.shards, strict=True)
-            if (len(shard.split(split)) if keep else not leaked(shard, shard.split(split)).all())
-        }
+        return Evaluations(
+            {
+                name: evaluate(
+                    self.embedding(name),
+                    shard,
+                    split,
+                    known=shard.all_triples if as_a_client else shard.true_triples,
+                    controls=controls,
+                    seen_only=seen_only,
+                    keep_leaked=keep,
+                    sample=sample,
+                    threads=threads or None,
+                )
+                for name, shard in zip(self.clients, self.shards, strict=True)
+                if (len(shard.split(split)) if keep else not leaked(shard, shard.split(split)).all())
+            }
+        )
 
 
 def shape_of(configuration: Configuration) -> ModelShape:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import Triples
 from fedkge.models.scorer import Scorer
 from fedkge.models.tables import Table
@@ -53,6 +54,7 @@ class Numbering:
     own_relations: Mapping[str, Places] = field(default_factory=dict)
 
 
+@short_repr("adversary", "victim")
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     """The knowledge of one adversary about one victim.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.denoising import Posterior, Profile
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 
@@ -19,6 +20,7 @@ UNSEEN = 0.003
 """Added to every expected count: a little for answers that nothing is known about."""
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class CountPrior:
     """`weight` times the log-probability of an answer, by released counts; what an embedding's score is added to.

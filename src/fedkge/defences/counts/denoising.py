@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from fedkge.base.short_repr import short_repr
 from fedkge.mechanisms.counts import NoisyCounts
 
 Numbers = NDArray[np.float64]
@@ -40,6 +41,7 @@ def log_below(threshold: int, true: Numbers, scale: float) -> Numbers:
     return np.where(room >= 0, above, np.minimum(room, 0) / scale - math.log1p(fall))
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """Expected counts of all entities for one relation and side: those that are listed, and `rest` for all others."""
@@ -59,6 +61,7 @@ class Row:
         return row
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """Expected true counts for every relation and side: row k of k = relation for tails, relations + it for heads."""

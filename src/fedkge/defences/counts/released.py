@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.count_prior import CountPrior
 from fedkge.defences.counts.denoising import Profile
 from fedkge.defences.counts.types import find_types
@@ -39,6 +40,7 @@ class CountPlan:
     types: int
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedCounts(Release):
     """Everything that the counts tell, noise included: whoever has a client's model may have it."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.count_prior import UNSEEN
 from fedkge.defences.counts.denoising import Profile
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyPrior:
     """`weight` times the logarithm of an answer's expected count; what an embedding's score is added to."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.denoising import Profile
 
 Numbers = NDArray[np.float64]
@@ -19,6 +20,7 @@ SMALLEST = sys.float_info.min
 """No rate is asked for that is less: at an epsilon of many hundreds a lie has no chance that a number could hold."""
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
     """The expected counts of all entities as heads and as tails of one relation. A cell's `rate` is their product over

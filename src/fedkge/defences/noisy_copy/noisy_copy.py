@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import RunError
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.denoising import Profile, Row
 from fedkge.defences.counts.released import matches, profile_cells
 from fedkge.defences.noisy_copy.copy_prior import CopyPrior
 from fedkge.defences.noisy_copy.evidence import evidence
 from fedkge.defences.noisy_copy.expectation import Cells, Numbers, asked_cells, ends_of, least_rate
+from fedkge.defences.noisy_copy.likelihood import joint_ratios
 from fedkge.defences.noisy_copy.questions import Questions
 from fedkge.defences.release import Holding, Release, Rows
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
@@ -52,6 +54,7 @@ class CopyPlan:
     epsilon: float
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCopy(Release):
     """Everything that was released. Whatever is computed from it costs no more.
@@ -115,6 +118,27 @@ class NoisyCopy(Release):
     def prior(self, weight: float) -> CopyPrior:
         """The expected counts, as they weigh beside the model that they were weighed with."""
         return CopyPrior(self.expected, self.weight * weight)
+
+    def asked(self, candidates: Triples) -> NDArray[np.bool_] | None:
+        """Which of these triples the copy was asked about; None if it is only the part that belongs to a model."""
+        return None if self.questions is None else self.questions.among(cells_of(candidates, self.entities))
+
+    def likelihood_ratios(self, known: Triples, candidates: Triples) -> Numbers | None:
+        """From the answers and the noisy counts: an answer is turned round with odds of exp(-epsilon).
+
+        >>> held = np.array([[0, 0, 2], [1, 0, 2], [3, 0, 2]], np.int32)
+        >>> copy = NoisyCopy.draw(held, 4, 1, CopyPlan(profile_scale=0.2, epsilon=4.0), NoiseSource.research(1))
+        >>> copy.likelihood_ratios(held[:2], np.array([[3, 0, 2], [0, 0, 1]], np.int32)).round(1).tolist()
+        [14.0, -10.0]
+        """
+        if self.questions is None:
+            return None
+        asked = cells_of(candidates, self.entities)
+        no = np.where(self.questions.among(asked), -self.epsilon, 0.0)
+        answers = np.where(np.isin(asked, self.cells), self.epsilon, no)
+        sizes = (self.entities, self.relations)
+        others, cells = (profile_cells(some.astype(np.int64), *sizes) for some in (known, candidates))
+        return joint_ratios(self.questions.counts, others, cells, answers)
 
     def holding(self, triples: int) -> Holding:
         """How much of a graph of this public size a copy holds that still has its answers.

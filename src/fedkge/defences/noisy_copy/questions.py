@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedkge.base.short_repr import short_repr
 from fedkge.defences.counts.denoising import Profile
 from fedkge.defences.noisy_copy.expectation import Cells, asked_cells
 from fedkge.mechanisms.counts import NoisyCounts
 
 
+@short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
     """All of it is released, or follows from what is. A client keeps it beside its answers; no model needs it.

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from fedkge.attacks.attack import Scores
+from fedkge.base.short_repr import short_repr
 from fedkge.configuration import Configuration
 from fedkge.experiments.plan import AttackPlan, attacked_rounds
 from fedkge.experiments.targets import Design, Targets
@@ -46,6 +47,7 @@ class Setting:
         return able
 
 
+@short_repr("adversary")
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """Scores to be made: of all `targets`, by the attacks `names` of one adversary, after one round.

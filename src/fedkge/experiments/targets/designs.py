@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError
 from fedkge.base.registry import look_up
+from fedkge.base.short_repr import short_repr
 from fedkge.graph import Triples, no_triples
 
 Design: TypeAlias = Literal["A", "B", "C", "D", "R"]
@@ -25,6 +26,7 @@ DESIGNS: dict[str, str] = {
 }
 
 
+@short_repr("design")
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
     """Triples with their membership bits, and others, disjoint from them, on which a threshold may be chosen."""

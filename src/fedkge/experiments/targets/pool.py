@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedkge.base.errors import DataError
+from fedkge.base.short_repr import short_repr
 from fedkge.experiments.targets.designs import Bits, Targets
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary, distinct_triples, no_triples
 
@@ -18,6 +19,7 @@ Keys: TypeAlias = NDArray[np.int64]
 AUXILIARY = 20
 
 
+@short_repr("victim", "adversary")
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """What targets are drawn from, in the run's ids; make one with `pool_of`.

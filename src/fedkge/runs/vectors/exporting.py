@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from fedkge.base.errors import ConfigurationError, DataError
 from fedkge.base.private_files import FOLDER_MODE, make_private, new_file
 from fedkge.base.registry import look_up
+from fedkge.base.tabular import Row, Tabular
 from fedkge.models import Embedding
 from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
@@ -37,13 +38,21 @@ LARGEST_METADATA = 90_000_000
 """safetensors allows a header of 100 MB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Tabular):
     """What was written: how many rows of each kind, and which kinds were left out because clients differ in them."""
 
     path: Path
-    rows: Mapping[Shared, int]
+    counts: Mapping[Shared, int]
     left_out: tuple[Shared, ...]
+
+    def title(self) -> str:
+        """Where the vectors are."""
+        return f"Vectors in {self.path}"
+
+    def rows(self) -> list[Row]:
+        """One row per kind that was written."""
+        return [{"kind": kind, "vectors": count} for kind, count in self.counts.items()]
 
 
 def export_vectors(run: Run, path: Path, format: str = "safetensors", client: str | None = None) -> Exported:  # noqa: A002

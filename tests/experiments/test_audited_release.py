@@ -16,10 +16,11 @@ from fedkge.configuration import Configuration
 from fedkge.defences.counts.denoising import log_below, log_likelihood
 from fedkge.defences.counts.released import profile_cells
 from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy
+from fedkge.defences.noisy_copy.likelihood import told_by_sum
 from fedkge.defences.noisy_copy.noisy_copy import cells_of
+from fedkge.experiments.audited_release import audited_release, auditors_triples, release_scores
 from fedkge.experiments.recorded_audit import RunAudit, fitting, reach, run_audit
 from fedkge.experiments.white_box import canaries_of, white_box_scores
-from fedkge.experiments.white_box_copy import asked_canaries, auditors_triples, copy_of, copy_scores, told_by_sum
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.mechanisms.noise import NoiseSource
@@ -99,13 +100,19 @@ def test_the_score_is_the_whole_log_likelihood_ratio(seed: int) -> None:
         for place, coin in enumerate(coins):
             weights[place, int(coin)] += chance
     expected = np.log(weights[:, 1] / weights[:, 0])
-    scores = copy_scores(copy, known.astype(np.int32), candidates.astype(np.int32))
+    scores = release_scores(copy, known.astype(np.int32), candidates.astype(np.int32))
     np.testing.assert_allclose(scores, expected, atol=1e-9)
+
+
+def asked_of(run: Run) -> np.ndarray:
+    asked = audited_release(run).asked(auditors_triples(run, canaries_of(run))[1])
+    assert asked is not None
+    return asked
 
 
 def test_most_likely_canaries_are_asked_about_and_random_ones_are_not(run: Run, tmp_path: Path) -> None:
     random = fk.train(SHARDS, out=tmp_path / "run", **{**OPTIONS, "canary_source": "victim"})
-    shares = [asked_canaries(copy_of(one), auditors_triples(one, canaries_of(one))[1]).mean() for one in (run, random)]
+    shares = [asked_of(one).mean() for one in (run, random)]
     assert shares[0] > 0.6
     assert shares[1] < shares[0] / 2
 
@@ -139,6 +146,8 @@ def test_what_has_no_copy_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="reads a noisy copy"):
         reach(Configuration.of(canaries=1000), ["copy"])
     with pytest.raises(RunError, match="expected the checkpoint of client-0"):
-        copy_of(replace(run, directory=tmp_path))
-    with pytest.raises(RunError, match="belongs into a model"):
-        copy_scores(copy_of(run).without_answers(), *auditors_triples(run, canaries_of(run)))
+        audited_release(replace(run, directory=tmp_path))
+    copy = audited_release(run)
+    assert isinstance(copy, NoisyCopy)
+    with pytest.raises(RunError, match="belongs to a model"):
+        release_scores(copy.without_answers(), *auditors_triples(run, canaries_of(run)))

@@ -73,7 +73,7 @@ def test_the_command_line_warns_counts_and_skips_a_header(leaky: Graph, tmp_path
     assert "--skip-header" in refused.stderr
     trained = CliRunner().invoke(app, ["train", "--data", str(tmp_path), "--skip-header", *flags, "--json"])
     assert trained.exit_code == 0, trained.stderr
-    assert "warning: test: 20 triples are in train too; they are left out of the score" in trained.stderr
+    assert "warning: test: 20 triples are in train too; they are not ranked" in trained.stderr
     last = json.loads(trained.stdout.splitlines()[-1])
     assert last["clients"]["client-0"]["left_out"] == 20
     resume(tmp_path / "run")

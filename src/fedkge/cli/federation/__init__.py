@@ -1,0 +1,1 @@
+"""`fedkge federation ...`: a federation of organisations on their own machines."""
