@@ -154,7 +154,7 @@ def test_help_teaches() -> None:
     for text in (
         "fedkge audit runs/audited --fail-above 4",
         "exit code is 10",
-        "Choose attacks and guesses before",
+        "Choose attacks and guesses before you see a result",
         "--canary-source",
     ):
         assert text in words

@@ -19,7 +19,7 @@ from fedkge.base.errors import PrivacyError, RunError
 from fedkge.defences import chosen_defence
 from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.state_file import is_drawn, load_state, unknown_state
-from fedkge.store.durable_files import PARTIAL, fingerprint, load_facts
+from fedkge.store.durable_files import PARTIAL, START_AGAIN, fingerprint, load_facts
 from fedkge.store.result_files import Count, check_shape
 
 TENSORS = ".safetensors"
@@ -57,8 +57,8 @@ def open_account(run: Path) -> Ledger | None:
     _check(ledger, directory, states)
     if not ledger.clients and directory.ledger.stat().st_size:
         raise PrivacyError(
-            f"{directory.ledger}: expected a promise for each client, got none. If the run was broken off at its first "
-            "line, `fedkge resume` it; else put back the newest ledger"
+            f"{directory.ledger}: expected a promise for each client, got none. If the run was stopped at its first "
+            f"line, {START_AGAIN}; otherwise restore the newest ledger"
         )
     return ledger if ledger.clients else None
 

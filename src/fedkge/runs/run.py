@@ -33,6 +33,7 @@ from fedkge.defences import chosen_defence
 from fedkge.defences.release import Release
 from fedkge.evaluation import Evaluations, evaluate
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.catalogue import DATASETS
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
@@ -129,7 +130,7 @@ class Run:
     def prior(self, client: str) -> Prior | None:
         """What the client's release adds to its scores; None where it released nothing once."""
         released = self.released(client)
-        return released.prior(self.configuration.privacy.count_weight) if released else None
+        return chosen_defence(self.configuration).prior(self.configuration, released) if released else None
 
     def evaluate(
         self,
@@ -184,12 +185,17 @@ def scorer_of(configuration: Configuration) -> Scorer:
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
-    """What is saved beside the configuration: version, digests, and what must be acknowledged."""
+    """What is saved beside the configuration: version, digests, and what must be acknowledged.
+
+    `notice` may tell what was skipped in a private file. `acknowledgement` is what a public data set asks for.
+    """
+    notice = "\n".join(sorted({shard.notice for shard in shards if shard.notice}))
     return {
         "fedkge": __version__,
         "configuration": configuration.identity,
         "data": key.digest(shards),
-        "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
+        "notice": notice,
+        "acknowledgement": notice if configuration.data.source in DATASETS else "",
     }
 
 
