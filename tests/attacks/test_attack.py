@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import numpy as np
 import pytest
 
-from fedkge.attacks import Attack, check, make_attack
+from fedkge.attacks import make_attack
 from fedkge.base.errors import ConfigurationError
-from tests.attacks import MODELS, area_under_curve, federation
 from tests.cases.attacks import AttackCase
 
 DISTANCE_MODELS = ("transe", "rotate")
@@ -106,19 +101,3 @@ class TestTrajectoryCollusion(AttackCase):
 def test_an_unknown_attack_is_an_error_that_names_the_near_ones() -> None:
     with pytest.raises(ConfigurationError, match="si-centres"):
         make_attack("si-centers")
-
-
-def test_the_page_about_new_attacks_shows_one_that_runs() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "a-new-attack.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, object] = {"__name__": "a_new_attack"}
-    exec(compile(blocks[0], str(page), "exec", dont_inherit=True), names)  # noqa: S102 - the repository's own page
-    attack: Attack = names["ATTACK"]  # type: ignore[assignment]
-    for model in MODELS:
-        fed = federation(model)
-        check(attack, fed.view("server"))
-        scores = attack.score(fed.view("server"), fed.canaries)
-        assert np.isfinite(scores).all()
-        assert area_under_curve(scores, fed.members) > 0.6
-    with pytest.raises(ConfigurationError, match="is for server"):
-        check(attack, fed.view("client"))

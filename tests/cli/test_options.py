@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 
 from fedkge.cli.options import choices_of, default_of, flag_of, limits_of
+from fedkge.cli.registered import registered_names
 from fedkge.cli.train import train
 from fedkge.configuration import SECTIONS, Option, kebab
 from fedkge.defences import DEFENCES, OPTIONS
@@ -16,7 +17,7 @@ HEADER = ["| key | default | values | meaning |", "|---|---|---|---|"]
 def table_row(option: Option) -> str:
     """The line of the page for an option; `python -m tests.cli.test_options` writes them all."""
     info = option.info
-    values = ", ".join(choices_of(info)) or limits_of(info)
+    values = ", ".join(choices_of(info) or registered_names(option.name)) or limits_of(info)
     flag = "" if option.key == option.name else f" (flag `{flag_of(option.name)}`)"
     takers = OPTIONS.kinds_with(option) if option.section == "privacy" else []
     only = f" For {' and '.join(takers)}." if set(takers) < set(DEFENCES) and takers else ""

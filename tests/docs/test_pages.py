@@ -75,5 +75,5 @@ def test_modules_and_tests_that_a_page_names_exist(page: Path) -> None:
     assert [path for path in sorted(files) if not exists(path)] == [], "name the file where it is now"
     named = {test for _, test in NAMED_FILE.findall(text) if test} | set(NAMED_TEST.findall(text))
     if named:
-        tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+        tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
         assert [test for test in sorted(named) if f"def {test}(" not in tests] == []

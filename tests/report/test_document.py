@@ -193,9 +193,7 @@ def test_a_ledger_without_a_promise_is_an_error_and_no_traceback(bare: Path, tmp
     """Found by fuzzing: one line that a crash tore, and nothing before it."""
     shutil.copytree(bare, tmp_path / "torn")
     (tmp_path / "torn" / "ledger.jsonl").write_bytes(b'{"promise')
-    with pytest.raises(
-        PrivacyError, match=r"expected a promise for each client, got none|knows nothing: lines are missing"
-    ):
+    with pytest.raises(PrivacyError, match=r"expected a promise for each client, got none|[Ll]ines are missing"):
         gather(tmp_path / "torn")
 
 

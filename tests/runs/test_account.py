@@ -102,7 +102,7 @@ def test_without_checkpoints_the_model_says_which_rounds_it_came_from(run, lines
     with another_machine():
         assert open_account(run).clients == ("client-0", "client-1", "client-2")
         cut(run, lines)
-        with pytest.raises(PrivacyError, match="it was made from round 2 of client-"):
+        with pytest.raises(PrivacyError, match="it contains round 2 of client-"):
             open_account(run)
 
 

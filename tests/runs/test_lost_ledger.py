@@ -34,7 +34,9 @@ def test_a_run_whose_ledger_is_gone_does_not_go_on(prolonged, shards):
         resume(prolonged, data=shards)
     with another_machine():
         for _ in range(2):  # the second time there is a new, short ledger
-            with pytest.raises(PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl knows nothing"):
+            with pytest.raises(
+                PrivacyError, match=r"client-0 has trained up to round 2.*ledger.jsonl has not released"
+            ):
                 resume(prolonged, data=shards)
 
 

@@ -70,7 +70,7 @@ def test_a_state_that_was_given_up_never_comes_back(shards, tmp_path, monkeypatc
     assert (again.round, beside(file).exists()) == (number, False)
     np.testing.assert_array_equal(again.embedding.tables.relations, client.embedding.tables.relations)
     shutil.copy(backup, file)
-    with pytest.raises(PrivacyError, match="broken off and drawn again"):
+    with pytest.raises(PrivacyError, match="the round stopped and was drawn again"):
         client_of(shards[0], options, ledger, tmp_path)
 
 

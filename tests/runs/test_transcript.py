@@ -108,7 +108,7 @@ def test_odd_names_open_nothing(recorded, name):
 
 def test_nobody_sees_nothing():
     for nobody in (Parties, Parties.of):
-        with pytest.raises(ConfigurationError, match="name at least one"):
+        with pytest.raises(ConfigurationError, match="expected at least one party"):
             nobody()
 
 

@@ -137,7 +137,7 @@ def test_a_run_without_its_key_says_so(run, shards, tmp_path):
         with pytest.raises(RunError, match=r"data\.key: missing.*Restore it from a copy"):
             verb(run, data=shards)
     create_key(run / FILE_NAME)
-    with pytest.raises(RunError, match="they are not of one run"):
+    with pytest.raises(RunError, match="They are not of one run"):
         open_run(run, data=shards)
     (run / FILE_NAME).unlink()
     key.rename(run / FILE_NAME)

@@ -1,1 +1,1 @@
-"""What has no subject: errors, registries, text, small files."""
+"""Helpers that every room may import: errors, registries, text, small files."""

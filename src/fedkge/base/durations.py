@@ -1,10 +1,10 @@
-"""How long something takes, for people."""
+"""Durations as short text."""
 
 from __future__ import annotations
 
 
 def duration(seconds: float | None) -> str:
-    """A time that a person reads at a glance.
+    """A duration in seconds as short text.
 
     >>> duration(None), duration(7.2), duration(67), duration(7300)
     ('-', '7s', '1m07s', '2h01m')

@@ -1,13 +1,13 @@
 """Every error that fedkge raises on purpose, with the exit code that the command line gives it.
 
-A message says what was expected, what came, and what to do. `docs/exit-codes.md` explains each code.
+A message says what was expected, what was found, and what to do. `docs/exit-codes.md` explains each code.
 """
 
 from __future__ import annotations
 
 
 class FedkgeError(Exception):
-    """Base of all errors that a user can cause and mend.
+    """Base class of all errors that a user can cause and fix.
 
     >>> DataError("train.txt:3: expected 3 columns, got 2").exit_code
     3
@@ -17,7 +17,7 @@ class FedkgeError(Exception):
 
 
 class DataError(FedkgeError):
-    """A graph file or folder does not hold what it should."""
+    """A graph file or folder has unexpected content."""
 
     exit_code = 3
 
@@ -29,7 +29,7 @@ class ConfigurationError(FedkgeError):
 
 
 class UnavailableError(FedkgeError):
-    """Something that must come from elsewhere (a download, an optional package) is not there."""
+    """A download or an optional package is not available."""
 
     exit_code = 5
 
@@ -41,13 +41,13 @@ class RunError(FedkgeError):
 
 
 class NumericalError(FedkgeError):
-    """A score, a loss or an embedding is not finite, or has grown out of all bounds."""
+    """A score, a loss or an embedding is not finite or is too large."""
 
     exit_code = 7
 
 
 class PrivacyError(FedkgeError):
-    """A privacy promise cannot be kept, or a plan would break one; nothing was released."""
+    """A privacy promise cannot be kept, or a plan would break one. Nothing was released."""
 
     exit_code = 8
 
@@ -65,6 +65,6 @@ class ContradictionError(FedkgeError):
 
 
 class PolicyError(FedkgeError):
-    """A site's own policy forbids what a server asks for; the site did nothing of it."""
+    """A site's policy forbids what the server asks for. The site did not do it."""
 
     exit_code = 11

@@ -1,4 +1,4 @@
-"""What this process may use of the machine."""
+"""The resources of the machine that this process may use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def available_cores() -> int:
-    """The cores that this process may run on: fewer than the machine has, in a container or under taskset.
+    """The number of cores that this process may use. A container or taskset can make it smaller than the machine's.
 
     >>> available_cores() >= 1
     True

@@ -1,7 +1,8 @@
-"""Small files of text, JSON and TOML: whatever is wrong with one is an error that names the file and the place.
+"""Read small files of text, JSON and TOML. Every error names the file and the place.
 
-A reader gets a value or the error class that it names. Pipes, devices and folders are refused before anything waits for
-them, and text that nests too deeply, is not UTF-8 or is not Unicode is refused like any other damage.
+A reading function returns a value or raises the error class that its caller chose. It refuses pipes, devices and
+folders before it could wait for them. It also refuses text that is nested too deeply, is not UTF-8 or is not valid
+Unicode.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any, BinaryIO
 from fedkge.base.errors import FedkgeError
 
 LARGEST_TEXT = 2**30
-"""Bytes; files of a run are far smaller, and what is read is held in memory."""
+"""In bytes. Files of a run are far smaller, and a file is read into memory as a whole."""
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a plain file for reading; an OSError where it is a folder, a pipe or a device.
+    """Open a plain file for reading. A folder, a pipe or a device is an OSError.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +41,7 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path, error: type[FedkgeError], remedy: str = "") -> bytes:
-    """The content of a plain file, or `error`, which names the file and then says `remedy`."""
+    """The content of a plain file. On failure it raises `error` with the path and `remedy`."""
     try:
         with open_plain(path) as file:
             content = file.read(LARGEST_TEXT + 1)
@@ -54,7 +55,7 @@ def read_bytes(path: Path, error: type[FedkgeError], remedy: str = "") -> bytes:
 
 
 def read_text(path: Path, error: type[FedkgeError], remedy: str = "") -> str:
-    r"""The text of a file with LF line ends, or `error` with the line that is not UTF-8.
+    r"""The text of a file with LF line ends. It raises `error` with the line that is not UTF-8.
 
     >>> import tempfile
     >>> from fedkge.base.errors import DataError
@@ -74,7 +75,7 @@ def read_text(path: Path, error: type[FedkgeError], remedy: str = "") -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text; whatever it is not is a ValueError, also too deep a nesting and half a character.
+    """The value of a JSON text. Invalid JSON, too deep nesting and a lone surrogate are a ValueError.
 
     >>> parse_json("[" * 100_000)
     Traceback (most recent call last):
@@ -84,7 +85,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         value = json.loads(text)
         if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
-            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate could be written nowhere
+            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate cannot be written to a file
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return value
@@ -129,7 +130,7 @@ def read_toml_table(path: Path, error: type[FedkgeError], remedy: str = "") -> d
 
 
 def home_expanded(path: Path) -> Path:
-    """The path with `~` made a home folder, where there is such a user.
+    """The path with `~` replaced by the home folder, if the user exists.
 
     >>> home_expanded(Path("~no-such-user/graph")).parts
     ('~no-such-user', 'graph')

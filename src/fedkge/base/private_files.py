@@ -1,7 +1,7 @@
 """Files and folders that only their owner can read, from the moment they exist.
 
-A run directory holds names, triples' traces, the ledger and keys. A mode is given when a file or folder is made, never
-changed afterwards: in between, another user of the machine could open it.
+A run directory holds names, traces of triples, the ledger and keys. The mode is set when a file or folder is created.
+If it were changed afterwards, another user of the machine could open the file in between.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 UMASK = 0o077
-"""For programs that make files in ways of their own: whatever they ask for, others get nothing."""
+"""For programs that create files themselves: other users get no access, whatever mode the program asks for."""
 
 
 def new_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, in place of one that is there.
+    """Make an empty file that only its owner can read. It replaces an existing file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -29,9 +29,9 @@ def new_file(path: Path) -> None:
 
 
 def make_private(folder: Path) -> list[Path]:
-    """Make a folder and its missing parents, for their owner only; returns those that were made, outermost first.
+    """Make a folder and its missing parents, for their owner only. Returns the new ones, outermost first.
 
-    A folder that is there already stays as it is.
+    An existing folder keeps its mode.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as outer:
@@ -47,13 +47,13 @@ def make_private(folder: Path) -> list[Path]:
 
 
 def open_private(path: str | Path, flags: int) -> int:
-    """An `opener` for the built-in `open`: a file that it makes is for its owner only."""
+    """An `opener` for the built-in `open`: it creates files for their owner only."""
     return os.open(path, flags, FILE_MODE)
 
 
 @contextmanager
 def private_umask() -> Iterator[None]:
-    """For a library that makes files in ways of its own, in this process: others get nothing of them.
+    """For a library that creates files itself in this process: other users get no access to them.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder, private_umask():

@@ -1,4 +1,4 @@
-"""Things that are chosen by name: a dictionary per room, and one way to look a name up."""
+"""Registries: one dictionary per room from name to entry, and one function that looks up a name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def near(name: str, known: Iterable[str], most: int = 5) -> list[str]:
 
 
 def look_up(registry: Mapping[str, Value], name: str, kind: str) -> Value:
-    """The entry called `name`, or an error that lists the near ones.
+    """The entry called `name`, or an error that lists similar names.
 
     >>> look_up({"transe": 1, "rotate": 2}, "rotate", "model")
     2

@@ -1,17 +1,18 @@
 """Text of unknown origin, made safe to show.
 
 Names come from files and messages that others wrote. A control character in one of them could forge a line of a log or
-drive a terminal; an invisible one could make two names look alike. What is shown, logged or sent passes through here.
+control a terminal. An invisible character could make two names look alike. All text that is shown, logged or sent
+passes through `printable`.
 """
 
 from __future__ import annotations
 
 LINES = "\n\t"
-"""What a text of our own that has several lines may keep."""
+"""The characters that our own text of several lines may keep."""
 
 
 def printable(text: str, longest: int | None = None, keep: str = "") -> str:
-    """The text with every character that does not print written out as an escape, cut after `longest` characters.
+    """The text with non-printing characters written as escapes, cut after `longest` characters.
 
     Characters of `keep` stay as they are.
 

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fedkge.cli.errors import guarded
+from fedkge.cli.registered import RegisteredHelp
 
 Context: TypeAlias = Any
 Command: TypeAlias = Any
@@ -33,7 +34,7 @@ class Verb:
         module = import_module(self.module)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
         verb = getattr(module, self.module.rpartition(".")[2])
-        alone.command(name, epilog=module.EXAMPLE)(guarded(verb))
+        alone.command(name, cls=RegisteredHelp, epilog=module.EXAMPLE)(guarded(verb))
         return get_command(alone)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ class FederationSection(Section):
         description="What clients share: fede (entities), fedr (relations), isolated (nothing) or pooled (all "
         "triples, in one place).",
     )
-    aggregation: Annotated[Literal["mean", "weighted"], by_server_alone("says how the server averages")] = Field(
+    aggregation: Annotated[str, by_server_alone("says how the server averages")] = Field(
         default="mean",
         description="How the server averages a row: the mean of its owners, or a mean weighted by triples. A claimed "
         "number of triples far above the others is capped.",

@@ -14,7 +14,7 @@ class ModelSection(Section):
 
     name: Annotated[str, Flag("model"), by_server("all sites must train the same model")] = Field(
         default="transe",
-        description="Model: transe, rotate, distmult or complex. If unsure, start with transe, which trains fastest.",
+        description="The model. If unsure, start with transe, which trains fastest.",
     )
     dimension: Annotated[int, by_server("rows of different length cannot be averaged; within the site's limit")] = (
         Field(default=128, ge=1, description="Embedding dimension. RotatE and ComplEx have this many complex numbers.")

@@ -20,8 +20,7 @@ class PrivacySection(Section):
 
     defence: Annotated[str, BY_SITE] = Field(
         default="none",
-        description="Defence: none, recommended (set by --epsilon), noisy-steps (set by --noise), dpsgd, dp-flames or "
-        "dp-flames-adaptive.",
+        description="The defence. --epsilon alone sets recommended, --noise sets noisy-steps.",
     )
     epsilon: Annotated[float | None, BY_SITE] = Field(
         default=None,

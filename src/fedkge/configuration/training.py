@@ -30,7 +30,7 @@ class TrainingSection(Section):
         int, by_server("within the site's limit; noise is calibrated to it, and a synthetic graph is paid for already")
     ] = Field(default=0, ge=0, description="Steps in each round, instead of local-epochs. 0 means local-epochs.")
     optimiser: Annotated[str, by_server("uses only values that already have noise")] = Field(
-        default="lazy-adam", description="Optimiser: lazy-adam, adam, adagrad or sgd."
+        default="lazy-adam", description="The optimiser."
     )
     optimiser_state: Annotated[Literal["reset", "kept"], by_server("uses only values that already have noise")] = Field(
         default="reset", description="State of the optimiser: reset in every round (as in FedE), or kept."

@@ -1,6 +1,6 @@
-"""How uploads become the next table: one class per rule, chosen by name.
+"""Aggregations: rules that turn uploads into the next table. One class per rule, chosen by name.
 
-Server, coordinator and forks use the same object, so that an attack on a fork meets the rule of the real federation.
+Server, coordinator and forks use the same object, so a fork aggregates like the real federation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fedkge.federation.claimed_weights import Index
 from fedkge.runs.round import Rows
 
 ROWS_AT_ONCE = 4096
-"""Sums are kept in float64 for this many rows at a time: they stay in the cache, and no table of doubles is needed."""
+"""Float64 sums are computed for this many rows at a time: they stay in the cache, and no table of doubles is needed."""
 
 
 class Aggregation(Protocol):
@@ -24,15 +24,15 @@ class Aggregation(Protocol):
 
     name: ClassVar[str]
     uses_claims: ClassVar[bool]
-    """Whether a client's claimed number of triples changes the result, so that a doubtful claim is worth a note."""
+    """Whether a client's claimed number of triples changes the result. If so, the server reports doubtful claims."""
 
     def aggregate(
         self, table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], claims: Mapping[str, float]
     ) -> Rows:
-        """The next table. A row that nobody uploaded stays as it is in `table`.
+        """The next table. A row that no client uploaded stays as it is in `table`.
 
-        `owners` has the places of each client's rows in the table; `claims` has how many triples each client counts
-        for (`claimed_weights`).
+        `owners` has the row numbers of each client in the table; `claims` has the number of triples that each client
+        counts for (`claimed_weights`).
         """
         ...
 
@@ -63,7 +63,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMean:
-    """The mean over the owners of each row, weighted by how many triples each of them counts for.
+    """The mean over the owners of each row, weighted by the number of triples that each owner counts for.
 
     >>> uploads = {"a": np.array([[1.0]], np.float32), "b": np.array([[4.0]], np.float32)}
     >>> owners = {"a": np.array([0]), "b": np.array([0])}
@@ -77,7 +77,7 @@ class WeightedMean:
     def aggregate(
         self, table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], claims: Mapping[str, float]
     ) -> Rows:
-        """A client counts as often as it has triples."""
+        """Each client counts in proportion to its triples."""
         return average(table, uploads, owners, {name: claims[name] for name in uploads})
 
 
@@ -85,7 +85,7 @@ AGGREGATIONS: dict[str, type[Aggregation]] = {rule.name: rule for rule in (Mean,
 
 
 def make_aggregation(name: str) -> Aggregation:
-    """The aggregation called `name`, or an error that lists the near ones.
+    """The aggregation called `name`, or an error that lists similar names.
 
     >>> make_aggregation("weighted").uses_claims
     True
@@ -94,7 +94,7 @@ def make_aggregation(name: str) -> Aggregation:
 
 
 def covers(places: Index, size: int) -> bool:
-    """Whether these are all places from 0 to `size`, in order.
+    """Whether these are all row numbers from 0 to `size`, in order.
 
     >>> covers(np.array([0, 1]), 2), covers(np.array([1, 0]), 2)
     (True, False)
@@ -105,9 +105,9 @@ def covers(places: Index, size: int) -> bool:
 def average(
     table: Rows, uploads: Mapping[str, Rows], owners: Mapping[str, Index], weights: Mapping[str, float]
 ) -> Rows:
-    """Each row's weighted mean over the uploading clients that own it; a row that nobody uploaded stays.
+    """Each row's weighted mean over the uploading clients that own it. A row without uploads stays.
 
-    Clients are summed in sorted order and in float64, so the result does not depend on who answered first and
+    Clients are summed in sorted order and in float64, so the result does not depend on the order of answers, and
     the mean of equal rows is that row, bit for bit.
 
     >>> upload, owner = np.array([[2.0]], np.float32), np.array([1])
@@ -123,7 +123,7 @@ def average(
     cuts = {name: np.searchsorted(owners[name], borders, sorter=orders[name]) for name in names}
     for block, first in enumerate(borders[:-1]):
         rows = result[first : first + ROWS_AT_ONCE]
-        sums = np.full(rows.shape, -0.0)  # the zero that leaves every number as it is, -0.0 too
+        sums = np.full(rows.shape, -0.0)  # adding -0.0 leaves every number unchanged, also -0.0
         totals = np.zeros((len(rows), 1))
         for name in names:
             sent = orders[name][cuts[name][block] : cuts[name][block + 1]]

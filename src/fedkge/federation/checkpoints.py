@@ -1,4 +1,4 @@
-"""What a run must not forget between rounds, and whether what is found on disk belongs together."""
+"""The state of a run between rounds, and checks that the files on disk belong together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Memory:
     delivered: dict[str, int] = field(default_factory=dict)
 
     def note(self, report: RoundReport) -> None:
-        """Count what a round moved, and who delivered."""
+        """Count the bytes of a round and the clients that delivered."""
         self.bytes_up += sum(report.bytes_up.values())
         self.bytes_down += sum(report.bytes_down.values())
         self.delivered.update(dict.fromkeys(report.uploads, report.round))
@@ -38,7 +38,7 @@ class Memory:
 
 @with_config(ConfigDict(extra="forbid"))
 class _MemoryRecord(TypedDict):
-    """`Memory` as it is written; what a version adds has a default there and may be absent here."""
+    """`Memory` as it is written. Keys with a default in `Memory` may be absent."""
 
     history: list[dict[str, Any]]
     best: float
@@ -78,14 +78,17 @@ class Checkpoint:
         return self._facts(load_tensors(self._path)[1])[0] if self.exists() else 0
 
     def save(self, server: Server, memory: Memory) -> None:
-        """Replace the file by the present state."""
+        """Replace the file with the current state."""
         save_tensors(self._path, server.tables, {"round": server.round, "memory": asdict(memory)})
 
     def load(self, server: Server, clients: Mapping[str, Client]) -> Memory:
-        """Put the server where the file says it was; returns the memory."""
+        """Restore the server from the file; returns the memory."""
         tensors, facts = load_tensors(self._path)
         if {kind: table.shape for kind, table in server.tables.items()} != {k: t.shape for k, t in tensors.items()}:
-            raise RunError(f"{self._path}: the checkpoint does not fit the clients' names; was the data changed?")
+            raise RunError(
+                f"{self._path}: the checkpoint does not fit the clients' names. Did the data change? Restore the data, "
+                "or start again with --overwrite"
+            )
         server.tables.update({kind: tensors[kind] for kind in server.tables})
         server.round, memory = self._facts(facts)
         for name, client in clients.items():
@@ -95,19 +98,19 @@ class Checkpoint:
             first, last = memory.delivered.get(name, 0), server.round + 1
             if not first <= client.round <= last:
                 raise RunError(
-                    f"{path}: expected {name} between rounds {first} and {last}, as the server was left, "
-                    f"got round {client.round}; restore all checkpoints from one copy, and leave the ledger as it is"
+                    f"{path}: expected {name} between rounds {first} and {last}, as the server saved it, "
+                    f"got round {client.round}; restore all checkpoints from one copy, and keep the present ledger"
                 )
         return memory
 
     def _facts(self, facts: Mapping[str, Any]) -> tuple[int, Memory]:
-        """The round and the memory among the facts of the file."""
+        """The round and the memory in the facts of the file."""
         remedy = "restore it from a copy, or start again with --overwrite"
         check_shape(_FACTS, facts, str(self._path), RunError, remedy)
         return facts["round"], Memory(**facts["memory"])
 
     def refuse_orphans(self, clients: Mapping[str, Client]) -> None:
-        """Without a server's file no client may have trained."""
+        """Refuse clients that have trained if the server's file is missing."""
         ahead = [name for name, client in clients.items() if client.round > 0]
         if ahead:
             raise RunError(f"{self._path}: missing, but {', '.join(ahead)} has trained; restore it from a copy")

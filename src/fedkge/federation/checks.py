@@ -1,4 +1,4 @@
-"""Whether a configuration names things that exist: asked before anything is read or written."""
+"""Checks that a configuration names existing things, before any file is read or written."""
 
 from __future__ import annotations
 

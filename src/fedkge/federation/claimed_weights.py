@@ -1,4 +1,4 @@
-"""How much each client counts: its claimed number of triples, bounded by what the server has seen."""
+"""The weight of each client: its claimed number of triples, bounded by what the server has seen."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
-"""Places of a client's rows in the server's table."""
+"""Row numbers of a client in the server's table."""
 
 DENSEST = 4
-"""A client weighs at most so many times as much per row as the median client."""
+"""A client weighs at most this many times the median client per row."""
 
 
 def believable_weights(claims: Mapping[str, int], tables: Iterable[Mapping[str, Index]]) -> dict[str, float]:
-    """What each client weighs in a weighted mean: its claimed number of triples, as far as alignment bears it out.
+    """The weight of each client in a weighted mean: its claimed number of triples, up to a bound.
 
     Nobody can check a claim. But the server has seen which rows a client owns together with others, and triples per
     such row are of the same order everywhere. So a claim counts up to DENSEST times the (lower) median of all clients'
-    triples per row, times the client's own rows. Rows that nobody else owns do not count: they can be invented. This
-    bounds one client as long as most claims are honest. A claim that is within the bound counts as it is.
+    triples per row, times the client's own rows. Rows of a single owner do not count, because a client can invent
+    them. This bounds one client as long as most claims are honest. A claim within the bound counts in full.
 
-    `tables` has the rows of each client in each table that is shared.
+    `tables` has the rows of each client in each shared table.
 
     >>> entities = {"a": np.arange(10), "b": np.arange(10), "c": np.arange(10)}
     >>> believable_weights({"a": 2**53 - 1, "b": 30, "c": 50}, [entities])
@@ -43,7 +43,7 @@ def believable_weights(claims: Mapping[str, int], tables: Iterable[Mapping[str, 
 
 
 def _rows_with_others(table: Mapping[str, Index]) -> dict[str, int]:
-    """How many of each client's rows another client owns too."""
+    """The number of each client's rows that another client owns too."""
     counts = np.zeros(1 + max((int(rows.max(initial=-1)) for rows in table.values()), default=-1), np.int64)
     for rows in table.values():
         counts[rows] += 1

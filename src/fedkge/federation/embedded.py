@@ -16,12 +16,12 @@ from fedkge.store.durable_files import StorageError
 class EmbeddedEngine:
     """Carries messages by calling the clients, in parallel; kernels release the GIL.
 
-    A client's own error becomes a Failure; a mistake in the program stops the program. A client that is late is a
-    Failure too: it ends what it does in the background, and hears the next request only then.
+    An error of a client becomes a Failure; a bug stops the program. A client that is late is a Failure too: it finishes
+    its work in the background and gets the next request only then.
 
-    All clients share one disk and one ledger. When a file cannot be written, the run stops: it goes on with the same
-    result once there is space. Only with `lose_clients` does it go on without the client. A promise that cannot be kept
-    always stops it.
+    All clients share one disk and one ledger. If a file cannot be written, the run stops, and resuming it gives the
+    same result. With `lose_clients`, the run continues without the client. A promise that cannot be kept always stops
+    the run.
 
     >>> from fedkge.federation.messages import Hello, Sharing
     >>> class Quick:
@@ -43,7 +43,7 @@ class EmbeddedEngine:
     def exchange(
         self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
     ) -> Mapping[str, Reply | Failure]:
-        """Hand every client its request and wait for all answers, or for so long."""
+        """Send every client its request and wait for all answers, at most until the time-out."""
         pool = ThreadPoolExecutor(max_workers=self._threads)
         ends = time.monotonic() + timeout_seconds
         try:

@@ -1,7 +1,7 @@
-"""What travels between server and clients, and the seam to whatever carries it.
+"""Messages between server and clients, and the protocol of an engine that carries them.
 
-Messages are values; an engine moves them and knows no mathematics, client and server compute and know no engine.
-A failure is a value too, so that a round can go on without the client that failed.
+Messages are values. An engine moves messages and computes nothing; client and server compute and know no engine.
+A failure is a message too, so a round can go on without the client that failed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedkge.evaluation import Evaluation
 from fedkge.runs.round import Rows, Shared
 
 LARGEST_LOSS = 1e6
-"""A mean loss beyond this is no loss of a training that works; averaged with others it would hide theirs."""
+"""Training that works has no larger mean loss. In an average, a larger loss would hide the losses of other clients."""
 MOST_TRIPLES = 10**12
 MOST_ROUNDS = 10**9
 
@@ -28,14 +28,15 @@ MOST_ROUNDS = 10**9
 class Invite:
     """Server to client: the version that it runs, and the terms of the federation as configuration keys and values.
 
-    Only sites on machines of their own are invited, and they judge the terms; the embedded engine has one owner.
+    Only deployed sites are invited, and they check the terms. The embedded engine has one owner and needs no
+    invitation.
     """
 
     version: str
     federation: str
     terms: Mapping[str, Any]
     numbers: str = "float32"
-    """What rows travel as."""
+    """The number type of rows on the wire."""
     mark: str = ""
     """The end of this site's ledger as the server remembers it: the site refuses if its ledger lacks that line."""
     releases: int = 0
@@ -43,23 +44,23 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Client to server: it takes part on these terms, runs this version, and agrees with whoever has its fingerprint
-    on how names are told apart.
+    """Client to server: it accepts the terms and runs this version. Sites with the same fingerprint have the same key
+    and the same rules for names.
     """
 
     version: str
     fingerprint: str = ""
     aligned: bool = True
-    """Whether it has pseudonyms for its names; else they are made jointly, before it can greet."""
+    """Whether it has pseudonyms for its names. If not, a joint alignment makes them before it can greet."""
     mark: str = ""
-    """Where a defended site's ledger ends, as in `Upload`: by then its size and names are paid for."""
+    """The end of a defended site's ledger, as in `Upload`. Its size and names are already paid for."""
     releases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Align:
-    """Server to client: joint pseudonyms among these sites. Without an origin: begin with your own list; with another
-    site's: raise its points; with your own: it has come back.
+    """Server to client: make joint pseudonyms among these sites. No origin: begin with your own list. Another site as
+    origin: raise its points. Yourself as origin: your list has come back.
     """
 
     sites: tuple[str, ...]
@@ -71,7 +72,7 @@ class Align:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """Client to server: a list for the next site; when its own has come back, the pseudonym of the check name alone."""
+    """Client to server: a list for the next site; if its own list came back, only the pseudonym of the check name."""
 
     origin: str
     raised_by: tuple[str, ...] = ()
@@ -88,19 +89,19 @@ class Hello:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Greeting:
-    """Client to server: the names of the rows that it would share, in its own order, and its number of triples."""
+    """Client to server: the names of the rows that it can share, in its own order, and its number of triples."""
 
     names: Mapping[Shared, Sequence[str]]
     widths: Mapping[Shared, int]
     triples: int
     tags: Mapping[Shared, NDArray[np.uint8]] = field(default_factory=dict)
-    """For each name the client's word, which other clients can check and the server cannot make, that it owns it."""
+    """For each name, a tag that proves ownership. Other clients can check a tag; the server cannot make one."""
 
 
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
-    """Another client's word that it owns some of this client's rows: their places here, and a tag for each."""
+    """Another client's proof that it owns some of this client's rows: their row numbers here, and a tag for each."""
 
     places: NDArray[np.int64]
     tags: NDArray[np.uint8]
@@ -109,9 +110,9 @@ class Word:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """Server to client: of the rows that you named, share those at these places alone; too few others own the rest.
+    """Server to client: share only the rows at these places of your list; too few other clients own the rest.
 
-    `evidence` are the words of the others who own them.
+    `evidence` has the proofs of the other owners.
     """
 
     places: Mapping[Shared, NDArray[np.int64]]
@@ -139,8 +140,8 @@ class Fit:
 class Upload:
     """Client to server: its shared rows after the round.
 
-    Under a defence `triples` is the public number, and there is no loss: it was computed from private triples. A
-    defended site adds where its ledger ends: the random number (`mark`) of the last line, and how many releases it has.
+    Under a defence, `triples` is the public number, and the loss is missing because private triples determine it. A
+    defended site adds the end of its ledger: the random number (`mark`) of the last line, and the number of releases.
     """
 
     round: int
@@ -153,7 +154,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """Client to server: it takes part no longer, because its privacy budget is spent."""
+    """Client to server: it leaves the federation, because its privacy budget is spent."""
 
     reason: str
 
@@ -212,11 +213,11 @@ Request: TypeAlias = Invite | Align | Hello | Share | Fit | Evaluate | Finish
 Reply: TypeAlias = Accept | Aligned | Greeting | Sharing | Upload | Goodbye | RankingMetrics | Kept
 
 NO_LIMIT = math.inf
-"""The time-out of an engine that waits for everybody."""
+"""The time-out of an engine that waits for all clients."""
 
 
 class ClientLogic(Protocol):
-    """What a site does."""
+    """Something that answers requests: a client or a site."""
 
     def handle(self, request: Request) -> Reply:
         """Answer one request."""
@@ -224,7 +225,7 @@ class ClientLogic(Protocol):
 
 
 class Engine(Protocol):
-    """What carries messages."""
+    """Something that carries messages."""
 
     def clients(self) -> Sequence[str]:
         """The names of the clients that can be reached now, sorted."""
@@ -233,7 +234,7 @@ class Engine(Protocol):
     def exchange(
         self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
     ) -> Mapping[str, Reply | Failure]:
-        """Deliver each request and wait for the replies; who has not answered in time is a Failure."""
+        """Deliver each request and wait for the replies. A client that does not answer in time is a Failure."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Who wants to hear how a run goes: progress bars, logs, trackers. The base class hears and does nothing."""
+"""Observers of a run: progress bars, logs, trackers. The base class does nothing."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Outlook:
 
 
 class Observer:
-    """Does nothing; override what you want to hear. `advance` is called from several threads."""
+    """Does nothing. Override the methods that you need. `advance` is called from several threads."""
 
     def noticed(self, line: str) -> None:
-        """Something that a person should know before the run begins, or goes on."""
+        """A note for the user before the run begins or resumes."""
 
     def begin(self, outlook: Outlook) -> None:
-        """The run begins, or goes on."""
+        """The run begins or resumes."""
 
     def advance(self, triples: int) -> None:
-        """So many more triples were trained."""
+        """Training has processed this many more triples."""
 
     def round_done(self, facts: Mapping[str, Any]) -> None:
         """A round ended: number, loss, refused clients, bytes."""
 
     def recorded(self, run: Run, round_number: int) -> None:
-        """A round went into the transcript; the run as it is now."""
+        """A round was recorded in the transcript; `run` is the current state."""
 
     def evaluated(self, record: Mapping[str, Any]) -> None:
         """A round was evaluated: the line that goes to metrics.jsonl."""
@@ -47,7 +47,7 @@ class Observer:
 
 
 class Observers(Observer):
-    """Tells several observers the same."""
+    """Passes each event to several observers."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)

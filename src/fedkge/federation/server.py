@@ -1,4 +1,4 @@
-"""The server: it aligns what clients share, broadcasts, collects, refuses what is broken, and averages."""
+"""The server: it aligns shared rows, broadcasts, collects uploads, refuses broken ones, and aggregates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fedkge.store.randomness import server_generator
 
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
-    """What the server must know: how to average, whom to ask, and what it accepts."""
+    """The server's settings: how it aggregates, which clients it asks, and which uploads it accepts."""
 
     shape: ModelShape
     seed: int
@@ -46,13 +46,13 @@ class ServerPlan:
     minimum_clients: int = 1
     largest_row_norm: float = 1000.0
     minimum_owners: int = 1
-    """A row that fewer clients own is left with them: nothing is averaged, so nothing need be shown."""
+    """A row with fewer owners is not shared: there is nothing to average."""
     timeout_seconds: float = NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a client is left out of a round; `diverged` when its training is to blame, which would only do it again."""
+    """Why a client is left out of a round. `diverged`: its training diverged, so trying again does not help."""
 
     reason: str
     diverged: bool = False
@@ -61,9 +61,9 @@ class Refusal:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundReport:
-    """What happened in a round: who delivered, who did not and why, mean loss, bytes per client both ways.
+    """The result of a round: uploads, refused clients with reasons, mean loss, bytes per client in both directions.
 
-    Without a single upload, because all have said goodbye, the round did not take place.
+    A round without uploads, after all clients have left, did not take place.
     """
 
     round: int
@@ -73,28 +73,28 @@ class RoundReport:
     bytes_down: Mapping[str, int] = field(default_factory=dict)
     bytes_up: Mapping[str, int] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    """What each client's loss weighs; its claimed number of triples where nothing else is said."""
+    """The weight of each client's loss; by default its claimed number of triples."""
 
     @property
     def loss(self) -> float | None:
-        """The clients' last mean losses, weighted by their triples; None where nobody tells."""
-        told = [
+        """The clients' last mean losses, weighted by their triples; None if no client reports one."""
+        losses = [
             (self.weights.get(name, upload.triples), upload.loss)
             for name, upload in self.uploads.items()
             if upload.loss is not None
         ]
-        return sum(weight * loss for weight, loss in told) / max(1, sum(n for n, _ in told)) if told else None
+        return sum(weight * loss for weight, loss in losses) / max(1, sum(n for n, _ in losses)) if losses else None
 
     def messages(self, results: Messages = NOTHING, private: Messages = NOTHING) -> Round:
-        """What was sent in this round, for the transcript."""
+        """The messages of this round, for the transcript."""
         uploads = {name: upload.rows for name, upload in self.uploads.items()}
         return Round(self.round, self.broadcasts, uploads, results, private)
 
 
 class Server:
-    """Holds the shared tables over the union of all clients' names; knows neither triples nor unshared tables.
+    """Holds the shared tables over the union of all clients' names. It never sees triples or unshared tables.
 
-    A row that too few clients own (`minimum_owners`) is nobody's row here: it stays with its owner.
+    A row that too few clients own (`minimum_owners`) is not in the tables: it stays with its owner.
     """
 
     def __init__(self, engine: Engine, plan: ServerPlan, greetings: Mapping[str, Greeting] | None = None) -> None:
@@ -102,9 +102,9 @@ class Server:
         self._plan = plan
         self.round = 0
         self.gone: set[str] = set()
-        """Clients that have said goodbye."""
+        """Clients that have left."""
         self.excluded: dict[str, str] = {}
-        """Clients that do not agree to what is shared, and why."""
+        """Clients that do not agree to the shared rows, with reasons."""
         self._greetings = dict(sorted((self._greet() if greetings is None else greetings).items()))
         _refuse_unlike(self._greetings)
         self.names: dict[Shared, dict[str, int]] = {}
@@ -113,11 +113,11 @@ class Server:
         self._align()
         claims = {name: greeting.triples for name, greeting in self._greetings.items()}
         self.weights = believable_weights(claims, self.owners.values())
-        """What each client's numbers weigh: its triples as it claimed them, as far as the rows bear that out."""
+        """The weight of each client: its claimed number of triples, up to the bound of `believable_weights`."""
 
     @property
     def doubted(self) -> dict[str, str]:
-        """Clients whose claimed number of triples does not count in full, where claims count at all."""
+        """Clients whose claimed number of triples does not count in full, if the aggregation uses claims."""
         if not self._plan.aggregation.uses_claims:
             return {}
         return {
@@ -149,7 +149,7 @@ class Server:
             self._agree({name: {kind: unions[kind].places[name] for kind in unions} for name in self._greetings})
 
     def _agree(self, places: Mapping[str, Mapping[Shared, Index]]) -> None:
-        """Tell each client which of its rows have enough owners, and show it who they are."""
+        """Tell each client which of its rows have enough owners, with the owners' proofs."""
         requests = {
             name: Share(places[name], evidence(self._greetings, name) if "entities" in self.names else {})
             for name in sorted(self._present())
@@ -164,9 +164,9 @@ class Server:
                 self.excluded[name] = reason
 
     def rows_for(self, name: str) -> dict[Shared, Rows]:
-        """The shared rows that client `name` owns, in its order: what it is sent.
+        """The shared rows that client `name` owns, in its order: its broadcast.
 
-        A client that owns all rows in the server's order gets the table itself, which no later round changes.
+        A client that owns all rows in the server's order gets the table itself. No later round changes that array.
         """
         places = {kind: owners[name] for kind, owners in self.owners.items()}
         return {
@@ -186,7 +186,7 @@ class Server:
         return [names[i] for i in sorted(chosen)]
 
     def run_round(self) -> RoundReport:
-        """Broadcast, collect, check, average. A client that fails is left out and may come back next round."""
+        """Broadcast, collect, check, aggregate. A client that fails is left out and may come back next round."""
         number = self.round + 1
         broadcasts = {name: self.rows_for(name) for name in self._invited(number)}
         gone_before = len(self.gone)
@@ -228,7 +228,7 @@ class Server:
                 f"{what}, but the training has diverged and would do so again: start a new run with a lower "
                 "learning-rate (if rows this long are right, raise largest-row-norm in config.toml and `fedkge resume`)"
             )
-        return RunError(f"{what}: mend the clients and `fedkge resume`")
+        return RunError(f"{what}: fix the clients, then `fedkge resume`")
 
     def _judge(self, name: str, reply: object, number: int) -> Upload | Refusal:
         if isinstance(reply, Failure):
@@ -246,7 +246,7 @@ class Server:
         ):
             if found != expected:
                 return Refusal(f"expected {what} {expected}, got {found}")
-        if reply.loss is not None and not abs(reply.loss) <= LARGEST_LOSS:  # a number that is none is refused too
+        if reply.loss is not None and not abs(reply.loss) <= LARGEST_LOSS:  # this also refuses NaN
             return Refusal(
                 f"expected a finite loss of at most {LARGEST_LOSS:,.0f}, got {reply.loss!s:.40}", diverged=True
             )
@@ -284,7 +284,7 @@ class Server:
 
 
 def _refuse_other_metrics(scores: Mapping[str, RankingMetrics]) -> None:
-    """Metrics can be averaged only where all clients have the same ones."""
+    """Refuse clients with other metrics than most: only equal metrics can be averaged."""
     usual, _ = Counter(frozenset(score.metrics) for score in scores.values()).most_common(1)[0] if scores else ((), 0)
     for name, score in scores.items():
         if set(score.metrics) != set(usual):
@@ -292,7 +292,7 @@ def _refuse_other_metrics(scores: Mapping[str, RankingMetrics]) -> None:
 
 
 def _refuse_unlike(greetings: Mapping[str, Greeting]) -> None:
-    """Rows can be averaged only where all have the same width, and each row is named once."""
+    """Refuse greetings with other widths or repeated names: such rows cannot be averaged."""
     first = next(iter(greetings.values()))
     for name, greeting in greetings.items():
         if greeting.widths != first.widths or set(greeting.names) != set(first.widths):

@@ -1,4 +1,4 @@
-"""Whose rows are the same: the union of all clients' names, and which of them enough clients own to be shared."""
+"""The union of all clients' names, and which of them have enough owners to be shared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Union:
 def unite(greetings: Mapping[str, Greeting], kind: Shared, minimum_owners: int = 1) -> Union:
     """The rows of all clients, in the order of the first client's names, then the second's new ones, and so on.
 
-    A federation of one keeps its client's order. A name with fewer owners than `minimum_owners` is nobody's row.
+    A federation of one keeps its client's order. A name with fewer owners than `minimum_owners` gets no row.
 
     >>> greetings = {
     ...     "a": Greeting({"entities": ("x", "y")}, {"entities": 2}, 1),
@@ -63,7 +63,7 @@ def unite(greetings: Mapping[str, Greeting], kind: Shared, minimum_owners: int =
 
 
 def evidence(greetings: Mapping[str, Greeting], client: str, kind: Shared = "entities") -> dict[str, Word]:
-    """What lets a client see for itself who else owns its rows: the others' tags of those rows."""
+    """The proof for a client of who else owns its rows: the other owners' tags of those rows."""
     own = {name: place for place, name in enumerate(greetings[client].names[kind])}
     found: dict[str, Word] = {}
     for other, greeting in sorted(greetings.items()):

@@ -1,4 +1,4 @@
-"""Whether an uploaded table can be used at all: its type, its shape, its numbers."""
+"""Checks of an uploaded table: its type, its shape, its numbers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def misfit(rows: Any, expected: tuple[int, int]) -> str | None:
 
 
 def excess(rows: Rows, largest_norm: float) -> str | None:
-    """How a table shows that its training has diverged, or None when it does not."""
-    # In float64 no finite float32 row overflows, so a sum that is not finite tells of a number that is not.
+    """The sign in a table that training has diverged, or None."""
+    # In float64 no finite float32 row overflows, so a sum is not finite only if a number is not.
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     broken = len(rows) - int(np.isfinite(squares).sum())
     if broken:

@@ -32,9 +32,8 @@ from fedkge.report.utility import gather_utility
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
 from fedkge.runs.account import open_account
-from fedkge.runs.run import RunDirectory, check_has_data
+from fedkge.runs.run import RunDirectory, check_has_data, scorer_of
 
-MODELS = {"transe": "TransE", "rotate": "RotatE", "distmult": "DistMult", "complex": "ComplEx"}
 LIBRARIES = ("numpy", "numba", "scipy", "dp-accounting")
 
 
@@ -93,7 +92,7 @@ def _facts(run: Path, configuration: Configuration) -> RunFacts:
     return RunFacts(
         name=run.resolve().name,
         data=_shown("data", configuration.data.source),
-        model=MODELS.get(configuration.model.name, configuration.model.name),
+        model=scorer_of(configuration).name,
         dimension=configuration.model.dimension,
         clients=configuration.data.clients,
         strategy=configuration.federation.strategy,

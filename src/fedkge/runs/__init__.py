@@ -1,1 +1,1 @@
-"""A run: what was trained, what everybody saw of it, and the directory that keeps both."""
+"""A run: its model, what each party saw of its training, and its directory."""

@@ -1,4 +1,4 @@
-"""Whether model.safetensors holds what a run needs of it: tables of the right size and places within them."""
+"""Checks of model.safetensors: tables of the right size, and valid row numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _places(tensors: Tensors, name: str, count: int, limit: int, path: Path) -> 
     if found is None or found.shape != (count,) or found.dtype.kind not in "iu":
         raise _wrong(tensors, name, (count,), "whole numbers", path)
     if count and not (int(found.min()) >= 0 and int(found.max()) < limit and len(np.unique(found)) == count):
-        raise RunError(f"{path}: expected different places below {limit} in {name}, got others; {REMEDY}")
+        raise RunError(f"{path}: expected different row numbers below {limit} in {name}, got others; {REMEDY}")
 
 
 REMEDY = "restore it from a copy, or start again with --overwrite"

@@ -1,4 +1,4 @@
-"""What was sent in one round of a federation, by client, and which part of it a party saw."""
+"""The messages of one round of a federation by client, and the part of them that a party saw."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NOTHING: Messages = MappingProxyType({})
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """The messages of one round; a party holds only its part of them.
+    """The messages of one round, or the part of them that a party holds.
 
-    broadcasts  the rows that clients were sent at its beginning
-    uploads     the rows that they sent at its end
-    results     their rows after the averaging
-    private     the tables that a client shares with nobody, as they were when it uploaded
+    broadcasts  the rows that the server sent to clients at the start
+    uploads     the rows that clients sent at the end
+    results     the rows of each client after aggregation
+    private     the tables that a client never shares, as they were at its upload
     """
 
     number: int
@@ -53,7 +53,7 @@ class Parties:
 
     def __post_init__(self) -> None:
         if not self.server and not self.clients:
-            raise ConfigurationError("a view belongs to the server, to clients, or to both: name at least one")
+            raise ConfigurationError("expected at least one party (the server, a client, or both), got none")
 
     @classmethod
     def of(cls, *clients: str, server: bool = False) -> Parties:
@@ -61,5 +61,5 @@ class Parties:
         return cls(server, frozenset(clients))
 
     def hold(self, client: str, private: bool = False) -> bool:
-        """Whether they hold the messages of a client, or its `private` tables, which the server never sees."""
+        """Whether these parties hold the messages of a client, or its `private` tables, which the server never sees."""
         return client in self.clients or (self.server and not private)

@@ -1,8 +1,9 @@
-"""A client's state on the disk. Under a defence the ledger's line, not the file, decides whether a state counts.
+"""A client's state on disk. Under a defence, the ledger and not the file decides whether a state is valid.
 
-Guarantee: what a round drew is in no state that a client goes on from, unless the ledger has released it. A round that
-was charged and not released may therefore be drawn again for what it paid: nothing of the first draw is left, whatever
-was killed, and whichever older or newer file is put back. Proof: docs/proofs/composition.md, "The ledger".
+Guarantee: a client never continues from a state that contains a draw, unless the ledger has released that draw. So a
+round that was charged and not released may be drawn again for the same charge: nothing of the first draw is left. This
+holds for a crash at any moment and for any older or newer file that is restored. Proof: docs/proofs/composition.md,
+"The ledger".
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ from fedkge.store.durable_files import (
 from fedkge.store.result_files import Count, check_shape
 
 RELEASED = "counts/"
-"""Where the arrays of what a client released once are in its state."""
+"""Prefix of the arrays in a client's state that it released once."""
 
 State = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 
 class StateFile:
-    """Where one client keeps its state, if it has a path; `ledger` is None without a defence."""
+    """The state file of one client. Without a path nothing is saved; `ledger` is None without a defence."""
 
     def __init__(self, path: Path | None, client: str, ledger: Ledger | None) -> None:
         self.path, self._client, self._ledger = path, client, ledger
 
     def begin(self, tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Keep a state for which nothing new was drawn."""
+        """Save a state without a new draw."""
         if self.path:
             save_tensors(self.path, tensors, facts)
 
     def commit(self, round_number: int, tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Keep the state of a round that is charged: written beside, released by the ledger, then put in its place."""
+        """Save the state of a charged round: write a temporary file, release it in the ledger, move it to its place."""
         if self.path:
             write_tensors_beside(self.path, tensors, facts)
         if self._ledger:
@@ -56,7 +57,7 @@ class StateFile:
             put_in_place(self.path)
 
     def load(self) -> State | None:
-        """The last state that counts; None where there is none."""
+        """The last valid state, or None."""
         if self.path and self._ledger:
             self._recover(self.path, self._ledger)
         if not self.path or not self.path.exists():
@@ -67,13 +68,13 @@ class StateFile:
         return tensors, facts
 
     def _recover(self, path: Path, ledger: Ledger) -> None:
-        """Put in its place what was released before a crash; remove what was not, and what is older."""
+        """Move a temporary file of a crash to its place if it was released and is not older; otherwise remove it."""
         if not beside(path).exists():
             return
         try:
             tensors, facts = load_state(beside(path))
         except RunError:
-            beside(path).unlink()  # a crash has torn it
+            beside(path).unlink()  # torn by a crash
             return
         older = path.exists() and facts["served"] < load_state(path)[1]["served"]
         if self._counts(ledger, tensors, facts) and not older:
@@ -87,7 +88,7 @@ class StateFile:
 
 @with_config(ConfigDict(extra="allow"))
 class _Facts(TypedDict):
-    """What this module reads of the facts; the client reads the rest."""
+    """The facts that this module reads; the client reads the rest."""
 
     round: Count
     served: Count
@@ -98,7 +99,7 @@ _FACTS: TypeAdapter[Any] = TypeAdapter(_Facts)
 
 
 def load_state(path: Path) -> State:
-    """Tensors and facts of a client's file, the facts checked."""
+    """The tensors and the checked facts of a client's file."""
     tensors, facts = load_tensors(path)
     check_shape(_FACTS, facts, str(path), RunError, "restore it from a copy, or start again with --overwrite")
     return tensors, facts
@@ -108,24 +109,24 @@ def unknown_state(path: Path, client: str, round_number: int, ledger: Ledger) ->
     """The error for a state that the ledger did not release."""
     name = ledger.path or "its privacy ledger"
     return PrivacyError(
-        f"{path}: {client} has trained up to round {round_number}, and of this state {name} knows nothing: lines "
-        "are missing, so what was spent is unknown, or the round was broken off and drawn again. Put back the newest "
-        "ledger and checkpoints. Never put back an older ledger: it forgets what was spent since. Without the newest, "
-        "count the whole budget as spent and start a new run elsewhere"
+        f"{path}: {client} has trained up to round {round_number}, but {name} has not released this state. Either "
+        "lines are missing and the spent budget is unknown, or the round stopped and was drawn again. Restore the "
+        "newest ledger and checkpoints. Never restore an older ledger: it does not contain the later spending. Without "
+        "the newest ledger, count the whole budget as spent and start a new run elsewhere"
     )
 
 
 def is_drawn(tensors: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> bool:
-    """Whether anything of a client's triples was drawn for this state."""
+    """Whether this state contains anything drawn from the client's triples."""
     return bool(facts["served"]) or any(name.startswith(RELEASED) for name in tensors)
 
 
 def saved_release(path: Path, defence: Defence) -> Release | None:
-    """What the client of this checkpoint has released once, under this defence."""
+    """The one-time release in this checkpoint of a client, under this defence."""
     return release_in(load_tensors(path)[0], defence)
 
 
 def release_in(tensors: Mapping[str, NDArray[Any]], defence: Defence) -> Release | None:
-    """What was released once, of a client's state."""
+    """The one-time release in a client's state."""
     arrays = {name.removeprefix(RELEASED): array for name, array in tensors.items() if name.startswith(RELEASED)}
     return defence.read_release(arrays) if arrays else None

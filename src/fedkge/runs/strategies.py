@@ -1,4 +1,4 @@
-"""What the clients of a federation share; the baselines are strategies too."""
+"""Strategies: which tables the clients share. The baselines are strategies too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedkge.runs.round import Shared
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Which tables are shared, and whether the data is put into one place first."""
+    """The shared tables, and whether all data is pooled first."""
 
     shared: tuple[Shared, ...]
     pooled: bool = False
@@ -33,7 +33,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def make_strategy(name: str) -> Strategy:
-    """The strategy called `name`, or an error that lists the near ones.
+    """The strategy called `name`, or an error that lists similar names.
 
     >>> make_strategy("fedr").shared
     ('relations',)
@@ -47,7 +47,7 @@ def strategy_of(configuration: Configuration) -> Strategy:
 
 
 def pool(shards: Sequence[Graph]) -> Graph:
-    """All shards' triples in one graph, names matched by equality: the baseline that privacy rules out.
+    """All shards' triples in one graph, names matched by equality. This baseline has no privacy.
 
     >>> one = Graph.from_names("one", train=[("a", "r", "b")])
     >>> two = Graph.from_names("two", train=[("b", "r", "a")])

@@ -14,7 +14,7 @@ FOLDER = "transcript"
 
 
 def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
-    """The rounds that a rule keeps: "none", "all", "every:N" or a list like "1,5,10".
+    """The rounds that a rule records: "none", "all", "every:N" or a list like "1,5,10".
 
     >>> sorted(recorded_rounds("every:5", 12))
     [5, 10]
@@ -38,7 +38,7 @@ def recorded_rounds(rule: str, rounds: int) -> frozenset[int]:
 
 
 class Transcript:
-    """The record on disk, one file per message: `transcript/round-000005/upload-client-0.safetensors`."""
+    """The transcript on disk, one file per message: `transcript/round-000005/upload-client-0.safetensors`."""
 
     def __init__(self, run: Path) -> None:
         self._folder = run / FOLDER
@@ -59,17 +59,17 @@ class Transcript:
                 save_tensors(folder / f"{kind}-{name}.safetensors", rows, {"round": messages.number})
 
     def rounds(self, parties: Parties | None = None) -> list[int]:
-        """The recorded rounds in order; with `parties`, those in which one of them was sent something."""
+        """The recorded rounds in order. With `parties`: only rounds in which one of them received a message."""
         folders = _round_folders(self._folder)
         if parties is None:
             return sorted(folders)
         return sorted(number for number, folder in folders.items() if _files(folder, "broadcast", parties))
 
     def read(self, round_number: int, parties: Parties) -> Round:
-        """What these parties saw of one round; no file of anybody else is opened.
+        """What these parties saw of one round. Files of other parties are not opened.
 
-        The server knows everybody's result. A client knows only its own, and only if its upload was averaged: a client
-        that did not take part in the round gets no answer.
+        The server knows the result of every client. A client knows only its own, and only if its upload was averaged: a
+        client that did not take part in the round gets no answer.
         """
         folder = self._round_folder(round_number)
         if not folder.is_dir():
@@ -86,7 +86,7 @@ class Transcript:
 
 
 def _round_folders(transcript: Path) -> dict[int, Path]:
-    """The folders of recorded rounds by number; whatever else lies there is left alone."""
+    """The folders of recorded rounds by number. Other entries are ignored."""
     found = ((path, path.name.removeprefix("round-")) for path in transcript.glob("round-*") if path.is_dir())
     return {int(number): path for path, number in found if number.isascii() and number.isdigit() and len(number) == 6}
 

@@ -1,7 +1,8 @@
 """What one adversary saw of a federation, and nothing else: the only input of an attack.
 
-Entities and relations are numbered as in the run's `entities.txt` and `relations.txt`. A table that the adversary
-knows only in part has NaN in the rows that it does not know. A score built on such a row is NaN, so it is noticed.
+Entities and relations are numbered as in the run's `entities.txt` and `relations.txt`. A table that the adversary knows
+only in part has NaN in the rows that it does not know. A score that uses such a row is NaN, which makes the mistake
+visible.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def partial_table(rows: Table, places: Places, size: int) -> Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbering:
-    """Where the rows of clients stand in the run's tables, for the clients whose rows the adversary sees.
+    """The rows of clients in the run's tables, for the clients whose rows the adversary sees.
 
     `entities` and `relations` are the sizes of the run's tables.
     """
@@ -87,7 +88,7 @@ class View:
         return self._rows(round_number, piece) is not None
 
     def table(self, round_number: int, piece: Piece) -> Table | None:
-        """A table of one round in the run's numbering; None where the adversary holds nothing of that kind.
+        """A table of one round in the run's numbering; None if the adversary does not hold it.
 
         sent        what the victim began the round from (a client knows the rows that it was sent itself)
         upload      the victim's upload (server and collusion)

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside, synced, then renamed; tensors as safetensors, never pickle."""
+"""Files that are complete or absent: written to a temporary file, synced, renamed. Tensors are safetensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tensors = Mapping[str, NDArray[Any]]
 PARTIAL = ".partial"
 START_AGAIN = "start again (`fedkge resume`; at a site of a federation `fedkge client`)"
 READABLE = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
-"""Types of numbers, as safetensors writes them, that are read."""
+"""The number types that fedkge reads, as safetensors names them."""
 DTYPES: dict[np.dtype[Any], str] = {
     np.dtype(np.float32): "F32",
     np.dtype(np.float64): "F64",
@@ -58,7 +58,7 @@ def write_atomically(path: Path, *content: bytes | memoryview) -> None:
 
 
 def beside(path: Path) -> Path:
-    """Where a file is until it is whole."""
+    """The temporary path of a file until it is complete."""
     return path.with_name(path.name + PARTIAL)
 
 
@@ -72,7 +72,7 @@ def write_beside(path: Path, *content: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        _remove(beside(path))  # half a file must not keep a full disk full
+        _remove(beside(path))  # an incomplete file must not fill the disk
         raise _unwritten(path, error) from error
 
 
@@ -98,7 +98,7 @@ def _unwritten(path: Path, error: OSError) -> StorageError:
 
 
 def make_folder(path: Path) -> None:
-    """Make `path` and its parents, for their owner only and so that they too survive a power cut."""
+    """Make `path` and its parents, for their owner only. They survive a power cut."""
     try:
         for folder in make_private(path):
             sync_folder(folder.parent)
@@ -107,7 +107,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in a folder survive a power cut."""
+    """Sync a folder, so that the file names in it survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,7 +121,7 @@ def save_tensors(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping
 
 
 def write_tensors_beside(path: Path, tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """All of `save_tensors` but putting the file in place; whole after a power cut, with its name."""
+    """Like `save_tensors`, but it does not put the file in place. The temporary file survives a power cut."""
     write_beside(path, *_content(tensors, facts))
     try:
         sync_folder(path.parent)
@@ -160,7 +160,7 @@ def safetensors_parts(
 
 
 def load_facts(path: Path) -> dict[str, Any]:
-    """The facts alone of what `save_tensors` wrote, without a look at its tensors.
+    """Only the facts that `save_tensors` wrote; the tensors are not read.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -176,7 +176,7 @@ def load_facts(path: Path) -> dict[str, Any]:
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read what `save_tensors` wrote; a missing or damaged file is an error that says so."""
+    """Read what `save_tensors` wrote. A missing or damaged file is an error."""
     try:
         open_plain(path).close()
         with safe_open(path, framework="numpy") as file:
@@ -196,7 +196,7 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 def _facts(text: str) -> dict[str, Any]:
     facts = parse_json(text)
     if not isinstance(facts, dict):
-        raise ValueError(f"its facts are no JSON object but {facts!r:.40}")
+        raise ValueError(f"expected a JSON object as its facts, got {facts!r:.40}")
     return facts
 
 
@@ -208,7 +208,7 @@ def _damaged(path: Path, error: Exception) -> RunError:
 
 
 def read_tensor(file: Any, name: str) -> NDArray[Any]:
-    """One tensor of an open safetensors file; a ValueError for numbers that NumPy lacks, such as BF16 and F8."""
+    """One tensor of an open safetensors file. Number types that NumPy lacks, such as BF16 and F8, are a ValueError."""
     kind = file.get_slice(name).get_dtype()
     if kind not in READABLE:
         raise ValueError(f"tensor {name!r:.60} has numbers of type {kind}, expected one of {', '.join(READABLE)}")
@@ -226,7 +226,7 @@ def raw_bytes(array: NDArray[Any]) -> memoryview:
 
 
 def fingerprint(tensors: Mapping[Any, NDArray[Any]], facts: Mapping[str, Any]) -> str:
-    """What tells tensors and facts from all others, before they are written and after they are read.
+    """A digest of tensors and facts. It is the same before they are written and after they are read.
 
     >>> fingerprint({"a": np.zeros(2)}, {"round": 1})[:8], fingerprint({"a": np.zeros(2)}, {"round": 2})[:8]
     ('9bfee821', '676046b8')
@@ -245,7 +245,7 @@ def _checksum(arrays: Tensors, text: str) -> str:
 
 
 def _parts(arrays: Mapping[Any, NDArray[Any]], text: str) -> Iterator[bytes | memoryview]:
-    """All that is in a file, in an order that does not depend on its layout."""
+    """The whole content of a file, in an order that does not depend on its layout."""
     yield text.encode()
     for name in sorted(arrays):
         array = arrays[name]

@@ -1,7 +1,7 @@
-"""Where the randomness of a run comes from: one seed, and one independent stream per party and round.
+"""The random streams of a run: one seed, and one independent stream per party and round.
 
-Streams are derived, never stored, so a resumed run draws what an undisturbed one would have drawn. This is for
-initial values, batches and negatives; noise that privacy rests on never comes from here.
+Streams are derived from the seed and never stored. So a resumed run draws the same numbers as an uninterrupted run.
+Initial values, batches and negatives use these streams. The noise of a defence never does.
 """
 
 from __future__ import annotations

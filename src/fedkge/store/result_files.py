@@ -1,7 +1,7 @@
-"""Files of results in a run directory: what each holds, and one reader for each that gives that or an error.
+"""The result files of a run directory: the type of each file, and one function that reads and checks it.
 
-metrics.jsonl, attacks.json, exposed.json and audit.json are checked once, when they are read. Whoever uses them may
-then rely on every key that stands here; other keys are kept and not looked at.
+metrics.jsonl, attacks.json, exposed.json and audit.json are checked once, when they are read. Code that uses them can
+rely on every key that is listed here. Other keys are kept and not checked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Metrics = TypedDict(
         "both.realistic.amri": Number,
     },
 )
-"""What one ranking reached."""
+"""The metrics of one ranking."""
 Metrics.__pydantic_config__ = OPEN  # type: ignore[attr-defined]
 
 
@@ -65,7 +65,7 @@ class MetricsLine(Metrics):
 
 @with_config(CLOSED)
 class EstimateRecord(TypedDict):
-    """A share with its interval."""
+    """An estimated share with its confidence interval."""
 
     value: Share
     low: Share
@@ -85,14 +85,14 @@ class RateRecord(TypedDict):
 
 @with_config(OPEN)
 class F1Record(TypedDict):
-    """An F1."""
+    """An F1 score."""
 
     value: Share
 
 
 @with_config(OPEN)
 class RocRecord(TypedDict):
-    """Points of a curve."""
+    """The points of a ROC curve."""
 
     fpr: list[Share]
     tpr: list[Share]
@@ -106,7 +106,7 @@ def _whole_points(curve: RocRecord) -> RocRecord:
 
 @with_config(OPEN)
 class AttackNumbers(TypedDict):
-    """What an attack reached on one design at one round."""
+    """The results of one attack on one design at one round."""
 
     members: Positive
     non_members: Positive
@@ -221,7 +221,7 @@ AUDIT_AGAIN = "audit again (`fedkge audit`)"
 
 
 def check_shape(shape: TypeAdapter[Any], value: object, place: str, error: type[FedkgeError], remedy: str) -> None:
-    """Refuse a value that does not have the shape; the error says where within it, what was expected and what came.
+    """Refuse a value that does not have the shape. The error says where, what was expected and what was found.
 
     >>> check_shape(TypeAdapter(dict[str, int]), {"a": "b"}, "counts.json", RunError, "count again")
     Traceback (most recent call last):
@@ -238,7 +238,7 @@ def check_shape(shape: TypeAdapter[Any], value: object, place: str, error: type[
 
 
 def read_metrics_file(path: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; none where there is no such file, which is before the first evaluation.
+    """The lines of metrics.jsonl. The list is empty before the first evaluation, when there is no file.
 
     >>> read_metrics_file(Path("no-such-run", "metrics.jsonl"))
     []
@@ -253,7 +253,7 @@ def read_metrics_file(path: Path) -> list[dict[str, Any]]:
 
 
 def _check_controls(clients: Mapping[str, Mapping[str, Any]], place: str) -> None:
-    """Means over clients need the same numbers of each, and at least one triple."""
+    """Refuse controls that cannot be averaged: all clients need the same metrics, and together at least one triple."""
     parts = [part["controls"] for part in clients.values()]
     if any(parts) and not sum(part["triples"] for part in clients.values()):
         raise RunError(f"{place}: expected triples behind the controls, got none; {METRICS_AGAIN}")
@@ -265,17 +265,17 @@ def _check_controls(clients: Mapping[str, Mapping[str, Any]], place: str) -> Non
 
 
 def read_attacks_file(path: Path) -> dict[str, Any] | None:
-    """What attacks.json holds; None where there is no such file."""
+    """The content of attacks.json; None if there is no such file."""
     return _read(path, _ATTACKS, ATTACK_AGAIN)
 
 
 def read_exposed_file(path: Path) -> dict[str, Any] | None:
-    """What exposed.json holds; None where there is no such file."""
+    """The content of exposed.json; None if there is no such file."""
     return _read(path, _EXPOSED, ATTACK_AGAIN)
 
 
 def read_audit_file(path: Path) -> dict[str, Any] | None:
-    """What audit.json holds; None where there is no such file."""
+    """The content of audit.json; None if there is no such file."""
     return _read(path, _AUDIT, AUDIT_AGAIN)
 
 

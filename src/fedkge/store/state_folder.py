@@ -1,4 +1,4 @@
-"""Where fedkge keeps what belongs to a user and to no run: keys, and whatever must outlive a run directory."""
+"""The folder for files that belong to a user and not to a run: keys and ledger witnesses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def state_folder() -> Path:
         return Path(chosen)
     try:
         return user_state_path("fedkge", appauthor=False)
-    except RuntimeError as error:  # a container's user may have no home
+    except RuntimeError as error:  # a user in a container may have no home folder
         raise ConfigurationError(
-            f"{VARIABLE}: expected a lasting folder for keys and witnesses, and this user has no home; set "
-            f"{VARIABLE} to one that outlives the container"
+            f"{VARIABLE}: expected a lasting folder for keys and witnesses, but this user has no home folder; set "
+            f"{VARIABLE} to a folder that outlives the container"
         ) from error

@@ -1,4 +1,4 @@
-"""Trackers: observers that tell an outside tool how a run goes. Each is imported when it is asked for."""
+"""Trackers: observers that send the progress of a run to an external tool. The tool is imported on first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRACKERS: dict[str, Maker] = {"tensorboard": TensorBoardTracker, "mlflow": Mlflo
 
 
 def make_tracker(name: str, configuration: Configuration, run: Path) -> Observer:
-    """The tracker called `name` for the run in directory `run`, or an error that lists the near names."""
+    """The tracker called `name` for the run in directory `run`, or an error that lists similar names."""
     return look_up(TRACKERS, name, "tracker")(configuration, run)
 
 

@@ -1,4 +1,4 @@
-"""MLflow: one MLflow run per fedkge run, in the experiment "fedkge"; where to is MLFLOW_TRACKING_URI."""
+"""MLflow: one MLflow run per fedkge run, in the experiment "fedkge", at MLFLOW_TRACKING_URI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPERIMENT = "fedkge"
 
 
 class MlflowTracker(Observer):
-    """Logs the configuration as parameters, and what rounds and evaluations say as metrics."""
+    """Logs the configuration as parameters, and the numbers of rounds and evaluations as metrics."""
 
     def __init__(self, configuration: Configuration, run: Path) -> None:
         try:
@@ -25,7 +25,7 @@ class MlflowTracker(Observer):
         self._configuration, self._run = configuration, run
 
     def begin(self, outlook: Outlook) -> None:  # noqa: ARG002
-        """Open the MLflow run; a resumed run goes on under its name as a new one."""
+        """Open the MLflow run. A resumed run continues as a new MLflow run of the same name."""
         self._mlflow.set_experiment(EXPERIMENT)
         self._mlflow.start_run(run_name=self._run.name)
         self._mlflow.log_params({kebab(name): value for name, value in self._configuration.as_options().items()})

@@ -16,7 +16,7 @@ FOLDER = "tensorboard"
 
 
 class TensorBoardTracker(Observer):
-    """Writes loss, seconds and bytes of every round, and every metric of every evaluated one."""
+    """Writes loss, seconds and bytes of every round, and all metrics of every evaluated round."""
 
     def __init__(self, configuration: Configuration, run: Path) -> None:  # noqa: ARG002
         try:
