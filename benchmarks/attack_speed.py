@@ -19,7 +19,7 @@ from fedkge.api.training import open_run, resume, start
 from fedkge.attacks.si_published import SIPublished
 from fedkge.base.machine import available_cores
 from fedkge.cli.attack_run import attack_progress
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.experiments.attacking.active import CIA_ATTACKS
 from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.models import ModelShape, make_scorer

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.report import load_average, save, show, spread
 from fedkge.accounting.ledger import Ledger
 from fedkge.cli.demo import SETTINGS
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.planning import client_defence
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.layout import Layout, lay_out

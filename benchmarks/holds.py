@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.report import save, show
 from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.noisy_copy import NoisyCopy
 from fedkge.defences.noisy_copy.client import ClientCopy
 from fedkge.defences.noisy_copy.noisy_copy import cells_of

@@ -17,7 +17,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import load_average, save, show, verdict
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.federation.training import Federation
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split

@@ -16,7 +16,8 @@ from typing import Any
 from scipy.stats import norm
 
 from benchmarks.report import save, show
-from fedkge.configuration import Configuration, parse
+from fedkge.configuration import Configuration
+from fedkge.defences import parse
 from fedkge.federation.training import Federation
 from fedkge.graph.datasets import load
 from fedkge.graph.split import split

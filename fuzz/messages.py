@@ -13,7 +13,7 @@ from tests.deploy.every_message import MESSAGES, checked
 
 from fedkge import __version__
 from fedkge.base.errors import FedkgeError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.deploy.alignment import PSEUDONYM_BYTES
 from fedkge.deploy.greetings import Greetings
 from fedkge.deploy.joint_alignment_rounds import carry

@@ -6,7 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from fedkge.configuration import Configuration, parse, read_toml
+from fedkge.configuration import Configuration, read_toml
+from fedkge.defences import parse
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.keys import read_key
 from fedkge.deploy.kit import own_workspace

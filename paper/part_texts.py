@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fedkge.configuration import Configuration
-from fedkge.configuration.presets import COPYING
 from paper.cells import Key
 from paper.claims import Claim
 from paper.names import FAMILIES, data_name, listed, model_name, short
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Numbers: TypeAlias = dict[str, Any]
+RECOMMENDED = "recommended"
+"""The defence that trains on a copy."""
 PAPERS = {"dpsgd": "the baseline", "dp-flames": "DP-FLames"}
 
 
@@ -147,7 +148,7 @@ def _utility(settings: Settings, facts: Facts) -> Numbers:
         "above_counting": _above_counting(facts),
         "trained": [f"{_length(one)} for {name}" for name, one in trained],
         "counting": _counting(facts),
-        "failure": f"{flames.privacy.test_failure:.0e}".replace("e-0", "e-") if flames else "",
+        "failure": f"{flames.option('test-failure'):.0e}".replace("e-0", "e-") if flames else "",
         "untested": _federation(settings, "dp-flames-untested") is not None,
         "seeds": len(settings.seeds),
     }
@@ -201,7 +202,7 @@ def _defence(settings: Settings, facts: Facts) -> Numbers:
         "sound": len(sound),
         "seen": sum(point.auc.low > 0.5 for point in sound),
         "after": defended_attacks(settings),
-        "copied": COPYING if COPYING in settings.part("figure-defence").get("sound", ()) else "",
+        "copied": RECOMMENDED if RECOMMENDED in settings.part("figure-defence").get("sound", ()) else "",
         "differs": _differs(settings),
     }
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from fedkge.api.training import check
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration, parse
+from fedkge.configuration import Configuration
+from fedkge.defences import parse
 from fedkge.experiments.targets import Design
 from paper.cells import COLUMNS, Cell, Key, cell_store, path_of, read_cell
 from paper.grid import digest_of

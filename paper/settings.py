@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.registry import look_up
-from fedkge.configuration import Configuration, parse, read_table
+from fedkge.configuration import Configuration, read_table
+from fedkge.defences import parse
 from paper.cells import Column, Key
 
 PARTS = ("table-attacks", "table-utility", "figure-rounds", "figure-defence", "figure-tradeoff")

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from fedkge import __version__
 from fedkge.api.training import resume, start
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.models import MODELS
 from fedkge.runs.run import RunDirectory
 from paper.grid import Files, Task, Tell, digest_of, watch_grid

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.utility.attacked import canary_options
-from fedkge.configuration import Configuration, parse
-from fedkge.configuration.presets import with_defence
+from fedkge.configuration import Configuration
+from fedkge.defences import parse, with_defence
 from paper.names import BILINEAR
 
 CLIENTS, ROUNDS = 3, 25

@@ -12,8 +12,7 @@ from fedkge.accounting.deltas import chosen_delta, large_epsilon, usual_delta
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.report.promised import gather_claim
@@ -59,7 +58,7 @@ def test_noise_is_calibrated_to_the_delta_that_is_promised():
 
 @pytest.mark.parametrize("delta", [0.5, 1e-5 * 1.01, 1e-5])
 def test_a_delta_of_one_over_n_is_refused_unless_the_user_insists(delta):
-    with pytest.raises(PrivacyError, match=r"expected less than 1/100000, .*, got .*or say --allow-large-delta"):
+    with pytest.raises(PrivacyError, match=r"expected less than 1/100000, .*, got .*or use --allow-large-delta"):
         promise_of(public_triples=100_000, delta=delta)
     made = promise_of(public_triples=100_000, delta=delta, allow_large_delta=True)
     assert made.promises["client-0"].delta == delta

@@ -93,7 +93,7 @@ def test_a_round_that_changes_before_it_leaves_is_paid_twice(ledger):
 def test_what_is_not_in_order_is_refused(ledger):
     with pytest.raises(PrivacyError, match="never charged"):
         ledger.release("client-0", 1)
-    with pytest.raises(PrivacyError, match="promised nothing"):
+    with pytest.raises(PrivacyError, match="has no promise"):
         ledger.charge("client-1", 1, ROUND)
     with pytest.raises(PrivacyError, match="more than the largest round"):
         ledger.charge("client-0", 1, [Charge(STEP, 11)])
@@ -259,7 +259,7 @@ def test_two_writers_are_noticed(tmp_path):
     second.charge("client-0", 1, ROUND)
     with pytest.raises(PrivacyError, match="another process"):
         first.charge("client-0", 2, ROUND)
-    with pytest.raises(PrivacyError, match="opened to be read"):
+    with pytest.raises(PrivacyError, match="opened for reading"):
         Ledger.read(path).charge("client-0", 2, ROUND)
     assert Ledger.read(path).charges("client-0") == ROUND
 
@@ -364,5 +364,5 @@ def test_a_line_that_cannot_be_written_is_the_reason_for_all_that_follow(tmp_pat
         patched.setattr("os.fsync", full)
         with pytest.raises(PrivacyError, match="No space left"):
             ledger.promise(promise())
-    with pytest.raises(PrivacyError, match=r"earlier line was not kept: .*No space left"):
+    with pytest.raises(PrivacyError, match=r"earlier line was not written: .*No space left"):
         ledger.promise(promise())

@@ -52,7 +52,7 @@ def refuse_older(path: Path, older: bytes) -> bytes:
     if older:
         path.write_bytes(older)
         for way in (Ledger.read, Ledger.open):
-            with pytest.raises(PrivacyError, match="brought back from an older copy"):
+            with pytest.raises(PrivacyError, match="restored from an older copy"):
                 way(path)
     path.write_bytes(newest)
     return newest

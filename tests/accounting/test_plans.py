@@ -100,7 +100,7 @@ def test_a_filter_counts_the_failures_of_tests():
     assert kept.admits([Charge(test, 50)], [Charge(test, 50)])
     assert not kept.admits([Charge(test, 50)], [Charge(test, 51)])
     assert not RenyiFilter(4, 1e-5).admits([], [Charge(test)])
-    with pytest.raises(PrivacyError, match="may fail with"):
+    with pytest.raises(PrivacyError, match="expected more than the planned chance of failure"):
         RenyiFilter(4, 1e-5, planned=[Charge(test, 2000)])
     with pytest.raises(ConfigurationError, match="above 0"):
         RenyiFilter(0, 1e-5)

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from fedkge.accounting.posterior import chance_right, guess_worth, sureness
 from fedkge.base.numbers import percent
-from fedkge.configuration.presets import with_defence
+from fedkge.defences import with_defence
 from fedkge.mechanisms.events import Charge, Gaussian, Geometric, PublishedGaussian, Responses, SampledTest, Size
 from fedkge.mechanisms.metrics import cost_of
 from fedkge.mechanisms.names import name_event

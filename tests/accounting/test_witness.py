@@ -17,7 +17,7 @@ from fedkge.base.errors import PrivacyError
 from tests.accounting.test_ledger import ROUND, promise, steps
 from tests.machines import another_machine
 
-ROLLED_BACK = "goes on from the {} lines last written on this machine, got {} lines"
+ROLLED_BACK = "contains the {} lines last written on this machine, got {} lines"
 
 
 def spend(ledger, *rounds):
@@ -83,7 +83,7 @@ def test_a_moved_run_goes_on_and_its_copy_does_not(path, tmp_path):
     moved = path.parent.rename(tmp_path / "moved") / "ledger.jsonl"
     spend(Ledger.open(moved), 3)
     assert steps(Ledger.read(moved), "client-0") == 30
-    with pytest.raises(PrivacyError, match="copy of a run that went on elsewhere"):
+    with pytest.raises(PrivacyError, match="copy of a run that continued elsewhere"):
         Ledger.open(tmp_path / "copy" / "ledger.jsonl")
 
 
@@ -146,7 +146,7 @@ def test_whatever_a_crash_comes_between_there_is_no_false_alarm_and_no_miss(path
     if calls:  # the ledger was opened since, and what is in it is witnessed
         path.write_bytes(before)
         for way in both(path):
-            with pytest.raises(PrivacyError, match="brought back from an older copy"):
+            with pytest.raises(PrivacyError, match="restored from an older copy"):
                 way()
 
 

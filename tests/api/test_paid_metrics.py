@@ -21,7 +21,7 @@ from fedkge.api.paid_metrics import reciprocal_ranks, release_metrics
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError
 from fedkge.cli.app import app
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.evaluation.ranking import rank
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.mechanisms.events import Charge, Responses
@@ -208,21 +208,21 @@ def test_refusals(tmp_path: Path, paid: Path) -> None:
         with pytest.raises(ConfigurationError, match="expected a number above 0"):
             release_metrics(paid, epsilon)
     ledger = Ledger.in_memory()
-    with pytest.raises(PrivacyError, match="has promised nothing"):
+    with pytest.raises(PrivacyError, match="has no promise"):
         ledger.charge_extra("client-0", Extra("test", 1.0, (Charge(Responses(1.0)),)))
 
 
 def test_a_ledger_keeps_one_value_for_one_charge(tmp_path: Path, paid: Path) -> None:
     ledger = Ledger.open(paid / "ledger.jsonl")
     extra = Extra("test", 1.0, (Charge(Responses(1.0)),))
-    with pytest.raises(PrivacyError, match="was never charged, or is kept already"):
+    with pytest.raises(PrivacyError, match="was never charged, or has a value already"):
         ledger.keep_extra("client-0", "test", {"total": 1})
     ledger.charge_extra("client-0", extra)
     ledger.charge_extra("client-0", extra)
-    with pytest.raises(PrivacyError, match="already, kept or at another price"):
+    with pytest.raises(PrivacyError, match="already, released or at another price"):
         ledger.charge_extra("client-0", replace(extra, epsilon=2.0))
     ledger.keep_extra("client-0", "test", {"total": 1, "number": 2, "round": 3})
-    with pytest.raises(PrivacyError, match="already, kept or at another price"):
+    with pytest.raises(PrivacyError, match="already, released or at another price"):
         ledger.charge_extra("client-0", extra)
     again = Ledger.read(paid / "ledger.jsonl")
     assert (

@@ -11,9 +11,8 @@ import pytest
 
 from fedkge.api.training import resume, start
 from fedkge.base.errors import FedkgeError
-from fedkge.configuration import Configuration, parse
-from fedkge.configuration.presets import DEFENCES as PRESETS
-from fedkge.defences import DEFENCES, Defence, check_defence, chosen_defence, promised_defence
+from fedkge.configuration import Configuration, PrivacySection
+from fedkge.defences import DEFENCES, Defence, check_defence, chosen_defence, parse, promised_defence
 from fedkge.defences.defence import Auditing, Gradients
 from fedkge.defences.planning import client_defence
 from fedkge.graph.split import Shards
@@ -50,7 +49,8 @@ class DefenceCase(Case):
     def test_the_registry_has_it_under_its_name(self) -> None:
         assert self.defence.name == self.name
         assert chosen_defence(self.options()) is self.defence
-        assert self.name in PRESETS
+        assert issubclass(self.defence.options, PrivacySection)
+        assert type(self.options().privacy) is self.defence.options
         check_defence(self.options())
 
     def test_a_ledger_is_kept_where_it_promises(self, run: Run) -> None:

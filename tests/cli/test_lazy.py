@@ -1,9 +1,11 @@
 """Commands are imported when they are called; the table that stands for them until then says the same as they do."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +13,9 @@ from typer.testing import CliRunner
 from fedkge.base.errors import UnavailableError
 from fedkge.cli.app import Data, Federation, Fedkge, app
 from fedkge.cli.lazy import Verb
+from fedkge.configuration import OPTIONS, kebab
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "commands.md"
 PROGRAM = "from fedkge.cli import main; main()"
 VERBS = {
     **Fedkge.verbs,
@@ -46,6 +50,15 @@ def test_the_table_has_the_first_line_of_every_help(name: str) -> None:
 def test_every_command_can_print_json(name: str) -> None:
     options = {flag for parameter in VERBS[name].load(name).params for flag in parameter.opts}
     assert "--json" in options
+
+
+@pytest.mark.parametrize("name", ["attack", "account", "audit", "report", "compare", "reproduce", "evaluate", "export"])
+def test_the_page_names_every_option(name: str) -> None:
+    """The options of the configuration have a page of their own; --json and --help are named once, at the top."""
+    flags = {flag for parameter in VERBS[name].load(name).params for flag in parameter.opts if flag.startswith("--")}
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"--[a-z][a-z-]+", section))
+    assert flags - {f"--{kebab(option)}" for option in OPTIONS} <= named | {"--json", "--help"}
 
 
 def test_shells_complete_commands_of_groups_and_options() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from fedkge.cli.options import choices_of, default_of, flag_of, limits_of
 from fedkge.cli.registered import registered_names
 from fedkge.cli.train import train
-from fedkge.configuration import OPTIONS, SECTIONS, Option, kebab
+from fedkge.configuration import SECTIONS, Option, kebab
+from fedkge.defences import DEFENCES, OPTIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "configuration.md"
 BEGIN, END = "<!-- options: begin -->", "<!-- options: end -->"
@@ -18,7 +19,9 @@ def table_row(option: Option) -> str:
     info = option.info
     values = ", ".join(choices_of(info) or registered_names(option.name)) or limits_of(info)
     flag = "" if option.key == option.name else f" (flag `{flag_of(option.name)}`)"
-    return f"| `{kebab(option.key)}`{flag} | {default_of(info)} | {values} | {info.description} |"
+    takers = OPTIONS.kinds_with(option) if option.section == "privacy" else []
+    only = f" For {' and '.join(takers)}." if set(takers) < set(DEFENCES) and takers else ""
+    return f"| `{kebab(option.key)}`{flag} | {default_of(info)} | {values} | {info.description}{only} |"
 
 
 def section_lines(name: str) -> list[str]:

@@ -3,9 +3,7 @@
 import pytest
 
 from fedkge.base.errors import ConfigurationError, PrivacyError
-from fedkge.configuration import parse
-from fedkge.configuration.presets import DEFENCES
-from fedkge.defences import check_defence
+from fedkge.defences import DEFENCES, check_defence, parse
 from fedkge.defences.defence import PublicNumbers
 from fedkge.defences.noisy_copy.client import ClientCopy
 from fedkge.models import MODELS
@@ -25,7 +23,7 @@ from fedkge.models import MODELS
 def test_a_budget_alone_is_a_copy_and_noise_is_of_steps(options, name):
     chosen = parse(options)
     assert chosen.privacy.defence == name
-    assert (chosen.privacy.copy_share > 0) == (name == "recommended")
+    assert (chosen.as_options().get("copy_share", 0) > 0) == (name == "recommended")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -80,13 +78,14 @@ def test_shares_that_are_given_hold_however_few_triples_there_are(given):
 
 @pytest.mark.parametrize("share", ["copy-share", "count-share", "sparse-share"])
 def test_shares_of_no_budget_are_refused(share):
-    with pytest.raises(PrivacyError, match="name --epsilon"):
-        check_defence(parse({share: 0.5}))
+    with pytest.raises(ConfigurationError, match=f"leave {share} out, or choose --defence .*recommended"):
+        parse({share: 0.5})
 
 
-def test_a_sparse_share_without_a_copy_is_refused():
-    with pytest.raises(PrivacyError, match="leave it out"):
-        check_defence(parse({"defence": "noisy-steps", "epsilon": 8.0, "sparse-share": 0.5}))
+@pytest.mark.parametrize("share", ["copy-share", "sparse-share"])
+def test_a_copys_share_without_a_copy_is_refused(share):
+    with pytest.raises(ConfigurationError, match=f"leave {share} out, or choose --defence recommended$"):
+        parse({"defence": "noisy-steps", "epsilon": 8.0, share: 0.5})
 
 
 def test_a_copy_without_its_share_is_refused():
@@ -95,7 +94,9 @@ def test_a_copy_without_its_share_is_refused():
 
 
 def test_noisy_steps_have_no_share_for_a_copy():
-    assert parse({"defence": "noisy-steps", "epsilon": 8.0, "count-share": 0.3}).privacy.copy_share == 0
+    options = parse({"defence": "noisy-steps", "epsilon": 8.0, "count-share": 0.3})
+    with pytest.raises(ConfigurationError, match="the defence noisy-steps does not take copy-share"):
+        options.option("copy-share")
 
 
 def test_a_share_that_is_no_share_is_refused_as_such():

@@ -10,8 +10,7 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.defences.noisy_copy import NoisyCopy
 from fedkge.defences.noisy_copy.defence import STEPS
 from fedkge.defences.noisy_copy.noisy_copy import cells_of, held_out
@@ -239,18 +238,9 @@ def test_a_model_is_opened_with_its_counts_and_without_its_answers(shards, tmp_p
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"noise": 3.0}, f"leave noise out, or choose {STEPS}"),
         ({"count_share": 0.5, "copy_share": 0.4}, "add up to 1"),
         ({"epsilon": 600.0}, "hides nothing"),
         ({"strategy": "pooled"}, f"nobody's to copy: .* {STEPS}"),
-        ({"selection": "adafest"}, f"leave selection out, or choose {STEPS}"),
-        ({"private_negatives": "public"}, f"leave private-negatives out, or choose {STEPS}"),
-        ({"noise_schedule": "decay"}, f"leave noise-schedule out, or choose {STEPS}"),
-        ({"clip": 0.5}, f"leave clip out, or choose {STEPS}"),
-        ({"defence": "noisy-steps", "copy_share": 0.5}, "leave copy-share out"),
-        ({"noise_decay": 0.5}, f"leave noise-decay out, or choose {STEPS}"),
-        ({"selection_threshold": 9.0}, f"leave selection-threshold out, or choose {STEPS}"),
-        ({"count_types": 4}, f"leave count-types out, or choose {STEPS}"),
         ({"filter_negatives": True, "negative_group": 1}, "filter-negatives to false"),
         ({"patience": 3}, "patience to 0"),
     ],
@@ -261,7 +251,32 @@ def test_what_does_not_go_with_a_copy_is_refused(options, reason):
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"), [({}, "needs a budget: --epsilon 8$"), ({"noise": 3.0}, f"noise is for {STEPS}")]
+    "options",
+    [
+        {"noise": 3.0},
+        {"selection": "adafest"},
+        {"private_negatives": "public"},
+        {"noise_schedule": "decay"},
+        {"clip": 0.5},
+        {"noise_decay": 0.5},
+        {"selection_threshold": 9.0},
+        {"count_types": 4},
+    ],
+)
+def test_an_option_of_steps_is_refused_with_the_defences_that_take_it(options):
+    name = next(iter(options)).replace("_", "-")
+    with pytest.raises(ConfigurationError, match=f"leave {name} out, or choose --defence dpsgd .* or noisy-steps$"):
+        copied(**options)
+
+
+def test_a_copys_option_is_refused_with_the_defence_that_takes_it():
+    with pytest.raises(ConfigurationError, match=r"leave copy-share out, or choose --defence recommended$"):
+        copied(defence="noisy-steps", copy_share=0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({}, "needs a budget: --epsilon 8$"), ({"noise": 3.0}, "leave noise out, or choose .* noisy-steps")],
 )
 def test_a_copy_without_a_budget_is_refused(options, reason):
     with pytest.raises(ConfigurationError, match=reason):

@@ -10,8 +10,7 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.federation.messages import Fit, Goodbye, Upload
 from fedkge.mechanisms.events import Geometric
 from fedkge.store.durable_files import load_tensors

@@ -15,8 +15,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import resume, start
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.cli.budget import budget_record, budget_table
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.defences.planning import client_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload

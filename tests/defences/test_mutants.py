@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts, profile_cells
 from fedkge.defences.noisy_copy import CopyPlan, NoisyCopy, noisy_copy
 from fedkge.defences.noisy_steps.client import ClientSteps

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import fedkge as fk
 from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.planning import client_defence
 from fedkge.deploy.coordinator import Coordinator
 from fedkge.deploy.joint_alignment_rounds import pseudonyms_of

@@ -12,7 +12,7 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.base.errors import ConfigurationError, DataError, UnavailableError
 from fedkge.cli.app import app
-from fedkge.configuration.presets import DEFENCES
+from fedkge.defences import DEFENCES
 from fedkge.deploy.federation_file import FederationFile, read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key

@@ -14,7 +14,7 @@ from fedkge.api.paid_metrics import release_metrics
 from fedkge.api.reports import write_report
 from fedkge.api.training import open_run
 from fedkge.base.errors import PrivacyError, RunError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.deploy.gathering import PlantedCanaries, gather
 from fedkge.deploy.layout import Layout
 from fedkge.deploy.site_settings import read_site

@@ -92,7 +92,7 @@ def test_its_own_witness_tells_it_as_well(rolled_back: Layout) -> None:
     (rolled_back.settings.run / "checkpoints" / "ledgers.json").unlink()
     with InOneProcess(rolled_back) as federation:
         federation.run()
-    assert "brought back from an older copy" in notes(run_of(rolled_back))
+    assert "restored from an older copy" in notes(run_of(rolled_back))
 
 
 def test_with_the_newest_run_directory_it_goes_on_and_the_model_is_the_same(

@@ -72,7 +72,7 @@ def test_the_table_has_every_attack_beside_the_floor(run: Path, told: Outcome) -
         auc = f"{line['auc']['value']:.3f}"
         row = rf"^{line['attack']} +{line['adversary']} +{re.escape(auc)} "
         assert re.search(row, outcome.out, re.MULTILINE), line["attack"]
-    for text in ("95 % interval", "TPR@1%", "too few", "F1 cal.", "F1 best", "(round 3)", "Victim client-0"):
+    for text in ("95 % interval", "TPR@1%", "too few", "F1 cal.", "F1 best", "(round 3)", "The victim is client-0"):
         assert text in outcome.out
     assert f"All rounds and ROC points: {run / 'attacks.json'}" in outcome.err
     assert len(json.loads((run / "attacks.json").read_text(encoding="utf-8"))["outcomes"]) == len(told.lines)
@@ -103,7 +103,7 @@ def test_another_victim_and_another_adversary(run: Path) -> None:
     outcome = fedkge("attack", run, *FEW, "--attack", "cip", "--victim", "client-1", "--adversary", "client-0")
     assert outcome.code == 0, outcome.err
     assert "Design C is left out: the canaries are for victim client-0 and adversary client-1" in outcome.err
-    assert "Victim client-1, adversary client client-0" in outcome.out
+    assert "The victim is client-1, the adversary client is client-0" in outcome.out
     outcome = fedkge("attack", run, *FEW, "--attack", "cip", "--targets", "A", "--victim", "client-7")
     assert (outcome.code, "no client 'client-7'" in outcome.err) == (4, True)
 
@@ -204,7 +204,7 @@ def test_help_teaches() -> None:
         "fedkge train --data demo --clients 3 --canaries 600 --record every:5 --out runs/open",
         "fedkge attack runs/open",
         "0.667",
-        "An attack sees only its adversary's part of the transcript",
+        "Each attack sees only what its adversary saw",
         "--lira-base",
         "--waiting-rounds",
     ):

@@ -111,7 +111,7 @@ def test_a_research_seed_is_told_aloud(graph: Path, tmp_path: Path) -> None:
     options = ("--rounds", 2, "--canaries", 60, "--seed", 3, "--canary-source", "rare")
     outcome = fedkge("audit", "--data", graph, *FAST, *options, "--out", tmp_path / "run", "--json")
     assert outcome.code == 0, outcome.err
-    assert "WARNING: the coins derive from --seed. Whoever knows the seed knows them" in outcome.err
+    assert "WARNING: the coins come from --seed. Anyone who knows the seed knows them" in outcome.err
     assert outcome.lines[0]["coins"] == "seeded"
     assert "WARNING" in fedkge("audit", tmp_path / "run").err
 
@@ -153,8 +153,8 @@ def test_help_teaches() -> None:
     words = " ".join(re.sub(r"[│╭╮╰╯─]", " ", outcome.out).split())
     for text in (
         "fedkge audit runs/audited --fail-above 4",
-        "code 10",
-        "Fix attacks and guesses before",
+        "exit code is 10",
+        "Choose attacks and guesses before you see a result",
         "--canary-source",
     ):
         assert text in words

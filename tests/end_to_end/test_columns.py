@@ -8,7 +8,7 @@ import pytest
 
 from fedkge.api.training import open_run, start
 from fedkge.base.errors import ConfigurationError, DataError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from tests.end_to_end.test_command_line import fedkge
 
 

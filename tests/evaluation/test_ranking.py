@@ -107,7 +107,7 @@ def test_all_nan_never_ranks_first() -> None:
 
 
 def test_nothing_to_rank_is_an_error() -> None:
-    with pytest.raises(DataError, match="nothing to rank"):
+    with pytest.raises(DataError, match="expected at least one triple to rank, got none"):
         rank(TableScorer(np.zeros((2, 1, 2), dtype=np.float32)), no_triples(), no_triples())
 
 

@@ -15,7 +15,7 @@ import pytest
 from fedkge.api.training import start
 from fedkge.audit.metrics import auc
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts
 from fedkge.experiments.audited_release import auditors_triples
 from fedkge.experiments.experiment import AttackPlan, run_attacks

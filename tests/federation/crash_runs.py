@@ -144,7 +144,7 @@ def refused(folder: Path, backup: Path) -> bool:
         try:
             way()
         except PrivacyError as error:
-            outcomes.append("brought back from an older copy" in str(error))
+            outcomes.append("restored from an older copy" in str(error))
     shutil.rmtree(folder)
     aside.rename(folder)
     return outcomes == [True, True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.evaluation import evaluate
 from fedkge.evaluation.popularity import Popularity
 from fedkge.federation.training import Federation

@@ -23,7 +23,8 @@ from fedkge.accounting.ledger_lines import CHECKSUM, sealed
 from fedkge.api.training import open_run, resume
 from fedkge.base.errors import ConfigurationError, DataError, FedkgeError, RunError
 from fedkge.cli.app import app
-from fedkge.configuration import OPTIONS, parse, read_toml
+from fedkge.configuration import read_toml
+from fedkge.defences import OPTIONS, parse
 from fedkge.deploy.federation_file import read_federation
 from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import Status, read_status

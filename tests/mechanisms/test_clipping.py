@@ -159,10 +159,10 @@ def test_slots_hold_the_same_sums_in_single_precision_too(clip: Clip, seed: int,
 def test_a_row_without_a_place_is_refused_and_overwrites_nothing() -> None:
     batch = batch_of([({1: along(1.0)}, 0, along(1.0))], WIDTH)
     entities = np.zeros((TABLE, WIDTH))
-    with pytest.raises(PrivacyError, match="rows of these tables"):
+    with pytest.raises(PrivacyError, match="row numbers of these tables"):
         Clip(1.0).add_to_slots(batch, np.full(TABLE, -1, np.int32), entities, np.zeros((RELATIONS, WIDTH)))
     assert not entities.any()
-    with pytest.raises(PrivacyError, match="rows of these tables"):
+    with pytest.raises(PrivacyError, match="row numbers of these tables"):
         Clip(1.0).add_to(batch, np.zeros((1, WIDTH)), np.zeros((RELATIONS, WIDTH)))
 
 

@@ -77,7 +77,7 @@ def test_lies_about_held_triples_alone_are_noticed(is_wrong, monkeypatch):
 
 def test_no_cell_is_asked_twice():
     for asked in ([3, 3], [4, 2]):
-        with pytest.raises(PrivacyError, match="at most once"):
+        with pytest.raises(PrivacyError, match="distinct cells in ascending order"):
             respond(np.array(asked), np.array([3]), 1.0, NoiseSource.research(1))
 
 

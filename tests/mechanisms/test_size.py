@@ -18,7 +18,7 @@ from fedkge.accounting.promises import covers
 from fedkge.accounting.published import PublishedAccountant
 from fedkge.accounting.rdp import RDPAccountant
 from fedkge.base.errors import PrivacyError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.advance import exact_size, public_size
 from fedkge.graph import Graph
 from fedkge.mechanisms import size as mechanism

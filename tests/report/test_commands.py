@@ -19,7 +19,7 @@ def call(*arguments: object) -> tuple[int, str, str]:
 def test_report_writes_a_page_and_its_json(bare: Path) -> None:
     code, out, err = call("report", bare)
     assert code == 0
-    assert out.startswith("Not measured")
+    assert out.startswith("Not tested")
     for name, copy in (("report", "shareable"), ("report-for-owner", "for-owner")):
         content = json.loads((bare / f"{name}.json").read_text(encoding="utf-8"))
         assert content["copy"] == copy

@@ -36,7 +36,7 @@ def reported(folder: Path, source: str) -> Document:
 def test_canaries_that_were_not_asked_about_are_counted(tmp_path: Path, source: str, warned: bool) -> None:
     document = reported(tmp_path / "run", source)
     assert any(ADVICE in warning for warning in document.claim.warnings) == warned
-    (told,) = [warning for warning in document.audit.warnings if "was asked about" in warning]
+    (told,) = [warning for warning in document.audit.warnings if "The copy asked about" in warning]
     assert (ADVICE in told) == warned
 
 

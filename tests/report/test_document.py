@@ -14,15 +14,18 @@ import tomlkit
 
 from fedkge.accounting.posterior import guess_worth
 from fedkge.base.errors import PrivacyError, RunError
-from fedkge.configuration import parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration
+from fedkge.defences import chosen_defence, parse
 from fedkge.defences.defence import PublicNumbers
 from fedkge.evaluation import weighted_metrics
+from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge, Geometric, Responses
 from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT, ClientClaim
 from fedkge.report.promise_words import mechanism_sentence
 from fedkge.report.promised import _guessing
+from fedkge.runs.run import provenance_of
+from fedkge.store.data_key import DataKey
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -95,7 +98,7 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert document.spending[0].rounds == (1, 2, 3)
     assert claim.mechanism.startswith("recommended")
     assert any("counts and its answers together" in warning for warning in claim.warnings)
-    assert ["one answer alone is right with 99." in line for line in claim.guessing] == [True]
+    assert ["One response alone is right with a chance of 99." in line for line in claim.guessing] == [True]
     assert "shows less than an ordinary triple" in document.limits[0]
     assert dict(claim.facts)["copy"].startswith("noisy counts of scale ")
     assert not {"noise", "clip"} & set(dict(claim.facts))
@@ -116,8 +119,8 @@ def test_clients_whose_copies_differ_are_told_apart() -> None:
     )
     told = list(_guessing([few, many, replace(many, client="more")]))
     assert [line.partition(":")[0] for line in told] == ["few", "many, more"]
-    assert "right with 60 %" in told[0]
-    assert "right with 99.8 %" in told[1]
+    assert "right with a chance of 59.9 %" in told[0]
+    assert "right with a chance of 99.8 %" in told[1]
 
 
 def test_the_mechanism_is_told_in_words() -> None:
@@ -159,10 +162,10 @@ def test_the_shareable_copy_is_made_of_configuration_ledger_and_releases_alone(
 
 def test_what_is_not_there_is_said_in_plain_words(bare: Path) -> None:
     document = gather(bare, "for-owner")
-    assert document.verdict.kind == "not measured"
-    assert "no attack has been made" in document.attacks.missing
-    assert "not been audited" in document.audit.missing
-    assert document.claim.mechanism.startswith("No promise was made")
+    assert document.verdict.kind == "not tested"
+    assert "no attack was run" in document.attacks.missing
+    assert "no audit was run" in document.audit.missing
+    assert document.claim.mechanism.startswith("No promise")
 
 
 def test_a_folder_on_this_machine_is_not_told(run: Path) -> None:
@@ -197,9 +200,11 @@ def test_a_ledger_without_a_promise_is_an_error_and_no_traceback(bare: Path, tmp
 def test_what_was_noticed_in_a_private_file_is_the_owners(bare: Path, tmp_path: Path) -> None:
     shutil.copytree(bare, tmp_path / "run")
     config = tomlkit.parse((tmp_path / "run" / "config.toml").read_text(encoding="utf-8"))
-    config["provenance"]["notice"] = "3 triples with a literal object were skipped"  # type: ignore[index]
-    for data, told in (("private.nt", ""), ("demo", "3 triples with a literal object were skipped")):
-        config["data"]["source"] = data  # type: ignore[index]
+    notice = "3 triples with a literal object were skipped"
+    graph = Graph.from_names("g", [("a", "r", "b")], notice=notice)
+    for data, told in (("private.nt", ""), ("demo", notice)):
+        options = Configuration.of(data=data)
+        config["provenance"] = provenance_of([graph], options, DataKey(bytes(range(32))))
         (tmp_path / "run" / "config.toml").write_text(tomlkit.dumps(config), encoding="utf-8")
-        assert gather(tmp_path / "run", "for-owner").method.notice == "3 triples with a literal object were skipped"
+        assert gather(tmp_path / "run", "for-owner").method.notice == notice
         assert gather(tmp_path / "run").method.notice == told

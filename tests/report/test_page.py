@@ -132,7 +132,7 @@ def test_headings_captions_and_scopes_are_in_order(name: str, copy: str, request
 def test_a_research_seed_is_loud(overclaimed: Path, defended: Path) -> None:
     assert 'class="warning">RESEARCH SEED' in page_of(defended, "for-owner")
     document = gather(overclaimed, "for-owner")
-    assert 'class="warning">The coins of the canaries follow from a research seed' in render(document)
+    assert 'class="warning">The coins of the canaries come from a research seed' in render(document)
 
 
 def test_the_plane_and_the_comparison(run: Path, overclaimed: Path, bare: Path) -> None:

@@ -13,7 +13,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.passing_on import ledger_to_pass_on
 from fedkge.api.reports import write_report
 from fedkge.api.training import start
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.federation import messages
 from fedkge.graph.datasets import load

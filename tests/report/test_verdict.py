@@ -77,9 +77,9 @@ def test_leakage_none_and_nothing(run: Path) -> None:
     unaudited = replace(audit, findings=(), largest=None, ceiling=None)
     assert decide(blind, claim, unaudited).kind == "no leakage found by these attacks"
     assert decide(blind, claim, audit).kind == "leakage found"
-    assert decide([], claim, unaudited).kind == "not measured"
+    assert decide([], claim, unaudited).kind == "not tested"
     plausible = [row for row in rows if row.design != "C"]
-    assert decide(plausible, claim, unaudited).kind == "not measured"
+    assert decide(plausible, claim, unaudited).kind == "not tested"
 
 
 def test_no_sentence_says_safe(run: Path, bare: Path, overclaimed: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fedkge.accounting.ledger import Ledger
 from fedkge.api.training import open_run, resume, start
 from fedkge.base.errors import PrivacyError
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.planning import client_defence
 from fedkge.federation.observer import Observer
@@ -59,7 +59,7 @@ def test_nor_does_one_whose_ledger_and_checkpoints_come_from_an_older_backup(pro
     shutil.rmtree(prolonged)
     shutil.copytree(backup, prolonged)
     for way in (lambda: resume(prolonged, data=shards), lambda: open_run(prolonged, data=shards)):
-        with pytest.raises(PrivacyError, match="brought back from an older copy"):
+        with pytest.raises(PrivacyError, match="restored from an older copy"):
             way()
     with another_machine():
         told = Told()

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from fedkge.api.training import start
 from fedkge.audit import audit
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.noisy_copy import noisy_copy
 from fedkge.experiments.claim import claim_of
 from fedkge.experiments.white_box import canaries_of, white_box_scores

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fedkge.accounting.ledger import Ledger
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.defences.planning import client_defence
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Upload

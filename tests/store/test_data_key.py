@@ -20,7 +20,7 @@ from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.store.data_key import FILE_NAME, KIND, DataKey, create_key, key_name, read_key, site_key
+from fedkge.store.data_key import FILE_NAME, DataKey, create_key, key_name, read_key, site_key
 from fedkge.store.state_folder import VARIABLE, state_folder
 
 KEY = DataKey(bytes(range(32)))
@@ -156,10 +156,10 @@ def test_other_data_is_still_refused(run, shards):
     ("content", "mode", "error", "words"),
     [
         ("00" * 32, 0o644, PrivacyError, "only its owner can read, got permissions 0644"),
-        (f"{KIND.word} " + "00" * 31, 0o600, RunError, "and 64 hexadecimal digits"),
-        (f"{KIND.word} " + "zz" * 32, 0o600, RunError, "and 64 hexadecimal digits"),
-        ("0123456789abcdef" * 4, 0o600, RunError, "expected the word 'fedkge-data-key-1' and 64 hexadecimal digits"),
-        ("", 0o600, RunError, "and 64 hexadecimal digits"),
+        ("00" * 31, 0o600, RunError, "expected 64 hexadecimal digits"),
+        ("zz" * 32, 0o600, RunError, "expected 64 hexadecimal digits"),
+        ("fedkge-consortium-key-1 " + "0123456789abcdef" * 4, 0o600, RunError, "expected 64 hexadecimal digits"),
+        ("", 0o600, RunError, "expected 64 hexadecimal digits"),
     ],
 )
 def test_bad_key_files(tmp_path, content, mode, error, words):

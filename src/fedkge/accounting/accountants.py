@@ -26,9 +26,8 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_TRIPLE
 class Accountant(Protocol):
     """Turns charges into epsilon.
 
-    Guarantees (only where `sound`): whoever sees everything that the charges paid for, and chose each next query
-    after seeing the answers so far, cannot tell two graphs that differ by one triple apart better than
-    (epsilon, delta)-differential privacy allows.
+    Guarantees (only if `sound`): all releases that the charges paid for are together (epsilon, delta)-differentially
+    private for graphs that differ by one triple, also if the adversary chose each query after seeing earlier answers.
     """
 
     @property

@@ -16,7 +16,7 @@ PRECISION = 1.001
 CLOSE = 0.0005
 """A cost so little below the budget, as a share of it, is as good: noise moves epsilon by at least its own share."""
 MOST_GUESSES = 12
-"""After so many interpolations, halve."""
+"""After this many interpolations, use bisection."""
 
 
 @runtime_checkable

@@ -29,7 +29,7 @@ class Reusing(Protocol):
 
 
 def milestones(rounds: int, points: int) -> list[int]:
-    """At most so many rounds, evenly spread, the last among them.
+    """At most `points` rounds, evenly spread; the last round is one of them.
 
     >>> milestones(100, 5), milestones(3, 5)
     ([20, 40, 60, 80, 100], [1, 2, 3])

@@ -12,7 +12,7 @@ LARGE_EPSILON = 10.0
 
 
 def usual_delta(triples: int) -> float:
-    """The delta of a promise for a client of so many triples, by its public size, unless the user names one.
+    """The delta of a promise, by the client's public number of triples, unless the user gives one.
 
     >>> usual_delta(5_000), usual_delta(100_000)
     (1e-05, 1e-06)
@@ -21,7 +21,7 @@ def usual_delta(triples: int) -> float:
 
 
 def chosen_delta(delta: float | None, triples: int, allow_large: bool = False) -> float:
-    """The user's delta, or the usual one; a PrivacyError where one triple in `triples` could be published under it.
+    """The user's delta, or the usual one; a PrivacyError if it allows to publish one of `triples` triples.
 
     >>> chosen_delta(None, 100_000), chosen_delta(1e-3, 500)
     (1e-06, 0.001)
@@ -29,7 +29,7 @@ def chosen_delta(delta: float | None, triples: int, allow_large: bool = False) -
     Traceback (most recent call last):
     ...
     fedkge.base.errors.PrivacyError: delta: expected less than 1/500, one over the public number of triples, got 0.5: \
-a mechanism that publishes a random triple would keep it; leave --delta out (then it is 1e-05), or say \
+a mechanism that publishes a random triple would meet it; leave --delta out (then it is 1e-05), or use \
 --allow-large-delta
     """
     if delta is None:
@@ -38,8 +38,8 @@ a mechanism that publishes a random triple would keep it; leave --delta out (the
     if check_delta(delta) * units >= 1 and not allow_large:
         raise PrivacyError(
             f"delta: expected less than 1/{units}, one over the public number of triples, got {delta:g}: a mechanism "
-            f"that publishes a random triple would keep it; leave --delta out (then it is {usual_delta(triples):g}), "
-            "or say --allow-large-delta"
+            f"that publishes a random triple would meet it; leave --delta out (then it is {usual_delta(triples):g}), "
+            "or use --allow-large-delta"
         )
     return delta
 

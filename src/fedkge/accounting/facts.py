@@ -66,7 +66,7 @@ class SecretNoise(_Fact, frozen=True, tag="operating-system"):
 
 
 class SeededNoise(_Fact, frozen=True, tag="research-seed"):
-    """A research seed: whoever knows it can remove the noise."""
+    """A research seed: anyone who knows it can remove the noise."""
 
     seed: int
 

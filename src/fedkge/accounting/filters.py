@@ -54,8 +54,8 @@ class RenyiFilter:
         object.__setattr__(self, "planned", tuple(self.planned))
         if failure_mass(self.planned) >= self.delta:
             raise PrivacyError(
-                f"the planned tests may fail with {failure_mass(self.planned):.3g}, delta is only {self.delta:g}; "
-                "choose a smaller delta_t, fewer steps or a larger delta"
+                f"delta: expected more than the planned chance of failure, {failure_mass(self.planned):.3g}, got "
+                f"{self.delta:g}; choose a smaller delta_t, fewer steps or a larger delta"
             )
 
     @property
@@ -91,5 +91,5 @@ class RenyiFilter:
         return any(total[ORDERS.index(order)] <= self.bound(order, share, before) for order in self.orders)
 
     def bound(self, order: float, delta: float, before: float) -> float:
-        """The largest divergence of this order that still proves epsilon at `delta`, of which some went `before`."""
+        """The largest divergence of this order that still proves epsilon at `delta`, less what was spent `before`."""
         return self.epsilon - before - math.log1p(-1 / order) + math.log(delta * order) / (order - 1)

@@ -41,6 +41,7 @@ from fedkge.accounting.promises import Promise, covers
 from fedkge.accounting.witness import Witness, witness_folder
 from fedkge.base.errors import PrivacyError
 from fedkge.mechanisms.events import Charge
+from fedkge.store.durable_files import START_AGAIN
 
 __all__ = ["FILE_NAME", "Charges", "Entry", "Ledger", "Once", "Promise"]
 
@@ -58,6 +59,9 @@ class Ledger(Accounts):
     >>> ledger.charges("client-0") == charges, round(ledger.spent("client-0"), 1)
     (True, 3.5)
     """
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path) if self.path else 'in memory'!r}, clients: {', '.join(self.clients) or 'none'})"
 
     def __init__(self, path: Path | None, run: str = "", witness: Witness | None = None) -> None:
         super().__init__()
@@ -106,7 +110,9 @@ class Ledger(Accounts):
         """
         ledger = cls(Path(path), run, Witness(witness_folder()))
         if not Path(path).is_file():
-            raise PrivacyError(f"{path}: expected a privacy ledger, found no such file; was the run trained privately?")
+            raise PrivacyError(
+                f"{path}: expected a privacy ledger, found no such file; was the run trained with a defence?"
+            )
         ledger._take_in()
         with suppress(PrivacyError):  # on a read-only disk there is nothing to sync
             ledger._file.sync()
@@ -122,7 +128,7 @@ class Ledger(Accounts):
             if account is not None and not account.provisional:
                 raise PrivacyError(
                     f"{self.name}: {promise.client} promised {_differences(account.promise, promise)}; a promise "
-                    "holds for the whole run: keep it, or start a new run: `fedkge account` adds the two up"
+                    "holds for the whole run. Keep it, or start a new run (`fedkge account` adds the two up)"
                 )
             self._append(promise_record(promise))
 
@@ -138,7 +144,7 @@ class Ledger(Accounts):
             account = self._accounts.get(promise.client)
             if account is not None and (not account.provisional or what in account.once):
                 raise PrivacyError(
-                    f"{self.name}: the {what} of {promise.client} was to be released after its promise, or twice; use "
+                    f"{self.name}: the {what} of {promise.client} must be released before the promise and once; use "
                     "what was released, or start a new run"
                 )
             self._append(OnceRecord(what, charge_records(merged(charges)), value, promise.record()).record())
@@ -160,7 +166,7 @@ class Ledger(Accounts):
         with self._lock:
             account = self._account(client)
             if account.provisional:
-                raise PrivacyError(f"{self.name}: {client} has promised nothing yet; promise before charging")
+                raise PrivacyError(f"{self.name}: {client} has no promise yet; promise before charging")
             if not covers(account.promise.largest_round, spent):
                 raise PrivacyError(
                     f"{self.name}: round {round} of {client} would spend {_words(spent)}, more than the largest "
@@ -183,7 +189,7 @@ class Ledger(Accounts):
                 self._append(ReleaseRecord(client, round, state).record())
             elif not account.released(round):
                 raise PrivacyError(
-                    f"{self.name}: round {round} of {client} was never charged, so it must not leave; charge it first"
+                    f"{self.name}: round {round} of {client} was never charged, so do not release it; charge it first"
                 )
 
     @property
@@ -207,7 +213,7 @@ class Ledger(Accounts):
             if not found:
                 self._append(ExtraRecord(client, extra.name, extra.epsilon, charge_records(extra.charges)).record())
             elif found[0] != replace(extra, value=None):
-                raise PrivacyError(f"{self.name}: {client} has {extra.name!r} already, kept or at another price")
+                raise PrivacyError(f"{self.name}: {client} has {extra.name!r} already, released or at another price")
             else:
                 self._check_alone()
 
@@ -215,13 +221,13 @@ class Ledger(Accounts):
         """Write down what a charged release drew, before anybody sees it."""
         with self._lock:
             if not any(each.name == name and each.value is None for each in self._account(client).extras):
-                raise PrivacyError(f"{self.name}: {name!r} of {client} was never charged, or is kept already")
+                raise PrivacyError(f"{self.name}: {name!r} of {client} was never charged, or has a value already")
             self._append(ExtraValueRecord(client, name, dict(value)).record())
 
     def _append(self, record: dict[str, Any]) -> None:
-        """Write a line, sync it, let the witness see it, and only then believe it.
+        """Write a line, sync it, tell the witness, and only then apply it.
 
-        Broken off in between, this ledger writes nothing more.
+        If it is interrupted, this ledger writes nothing more.
         """
         self._check_alone()
         line, marked, checksum = self._chain.next_line(record)
@@ -229,7 +235,7 @@ class Ledger(Accounts):
         try:
             self._write(line)
         except PrivacyError as error:
-            self._failure = str(error)  # whoever comes next is told too: it may be another client's thread
+            self._failure = str(error)  # the next caller gets it too: it may be another client's thread
             raise
         self._chain.take(marked, checksum)
         self._chain.remember()
@@ -242,11 +248,11 @@ class Ledger(Accounts):
     def _check_alone(self) -> None:
         """Another process may have charged, or released, what this one takes for paid."""
         if self._failure:
-            raise PrivacyError(f"an earlier line was not kept: {self._failure}")
+            raise PrivacyError(f"an earlier line was not written: {self._failure}")
         if self._failed or not self._file.is_as_known():
             raise PrivacyError(
-                f"{self.name}: it was opened to be read, an earlier line broke off, or another process writes it too; "
-                "nothing was released. Let one run write it, and start that run again"
+                f"{self.name}: it was opened for reading, or an earlier line was interrupted, or another "
+                f"process writes to it. Nothing was released. Let one process write to it, and {START_AGAIN}"
             )
 
     def _take_in(self) -> tuple[bytes, int]:

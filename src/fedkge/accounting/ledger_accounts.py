@@ -139,11 +139,11 @@ class Accounts:
     def _account(self, client: str) -> ClientEntries:
         if client not in self._accounts:
             known = ", ".join(self._accounts) or "nobody"
-            raise PrivacyError(f"{self.name}: {client} has promised nothing (known: {known}); promise before charging")
+            raise PrivacyError(f"{self.name}: {client} has no promise (known: {known}); promise before charging")
         return self._accounts[client]
 
     def _apply(self, record: Mapping[str, Any]) -> None:
-        """Take in what a line says; a ValueError, or a PrivacyError, where it makes no sense after the lines before."""
+        """Apply a line; a ValueError or a PrivacyError if it contradicts the lines before it."""
         match decoded(record):
             case Promise() as promise:
                 known = self._accounts.get(promise.client)

@@ -80,10 +80,10 @@ class Chain:
             return _unwitnessed(name) if self.lines else ""
         if self._checksums[seen.lines - 1 : seen.lines] != [seen.checksum]:
             raise PrivacyError(
-                f"{name}: expected a ledger that goes on from the {seen.lines} lines last written on this machine, got "
-                f"{self.lines} lines without the last of them. It was cut, brought back from an older copy, or is a "
-                "copy of a run that went on elsewhere: what was spent since is missing, so nothing is released or "
-                "counted. Put back the newest ledger and checkpoints; without them, count the whole budget as spent "
+                f"{name}: expected a ledger that contains the {seen.lines} lines last written on this machine, got "
+                f"{self.lines} lines without the last of them. It was cut, or restored from an older copy, or it is a "
+                "copy of a run that continued elsewhere. What was spent since is missing, so nothing is released or "
+                "counted. Restore the newest ledger and checkpoints; without them, count the whole budget as spent "
                 "and start a new run"
             )
         return ""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedkge.base.errors import PrivacyError
-from fedkge.store.durable_files import make_folder, write_atomically
+from fedkge.store.durable_files import START_AGAIN, make_folder, write_atomically
 
 
 class LedgerFile:
@@ -57,8 +57,7 @@ class LedgerFile:
             self._take_back(len(line))
             raise PrivacyError(
                 f"{self._path}: could not be written ({error.strerror or error}), so nothing was released; "
-                "free some space or make the folder writable, then start again: `fedkge resume`, or `fedkge client` at "
-                "a site"
+                f"free some space or make the folder writable, then {START_AGAIN}"
             ) from error
         self._size += len(line)
 
@@ -74,7 +73,7 @@ class LedgerFile:
                 os.fsync(file.fileno())
         except OSError as error:
             raise PrivacyError(
-                f"{self._path}: could not be synced ({error.strerror or error}); mend the disk"
+                f"{self._path}: could not be synced ({error.strerror or error}); repair the disk"
             ) from error
 
     def _take_back(self, length: int) -> None:

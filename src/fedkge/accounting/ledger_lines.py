@@ -47,7 +47,7 @@ def sealed(record: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
 def read_lines(content: bytes, name: str) -> Iterator[tuple[dict[str, Any], str, int]]:
     """The record, the checksum and the end of each whole line, up to a torn last one.
 
-    A crash can tear the last line only: one that is wrong with others after it was damaged later, which is an error.
+    A crash can tear only the last line. A wrong line with other lines after it was damaged later: that is an error.
     """
     previous, begin, number = "", 0, 0
     while begin < len(content):
@@ -76,8 +76,8 @@ def run_of(content: bytes, name: str) -> str:
 def damage(name: str, number: int, what: str) -> PrivacyError:
     """The error for a line that no crash can have made."""
     return PrivacyError(
-        f"{name}:{number}: the ledger was changed or damaged here: {what}; what was spent is no longer known. "
-        "Restore the file from a copy that is as new; without one, count the whole budget as spent"
+        f"{name}:{number}: the ledger was changed or damaged in this line: {what}. The spent budget is no longer "
+        "known. Restore the file from an up-to-date copy; without one, count the whole budget as spent"
     )
 
 

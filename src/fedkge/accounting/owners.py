@@ -1,4 +1,4 @@
-"""What a triple is guaranteed that sits in several clients, each of which protects it on its own."""
+"""The guarantee of a triple that several clients hold, if each client protects it on its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def worst_epsilon(
     """
     if not 1 <= owners <= len(clients):
         raise ConfigurationError(
-            f"owners: expected from 1 to the {len(clients)} clients, got {owners}; one means that no triple is shared"
+            f"owners: expected from 1 to {len(clients)} clients, got {owners}; 1 means that no triple is shared"
         )
     spent = [merged(charges) for charges in clients.values()]
     if math.comb(len(spent), owners) <= 10 * MOST_GROUPS or owners == 1:

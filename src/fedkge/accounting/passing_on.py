@@ -15,7 +15,7 @@ def ledger_to_pass_on(content: bytes, name: str = "ledger") -> bytes:
 
     Nor has it the random numbers of its lines and its run: it is a copy, which no witness on any machine speaks of.
 
-    Whoever reads it cannot tell whether two ledgers are about the same triples, so `fedkge account` counts them by the
+    A reader of it cannot tell whether two ledgers are about the same triples, so `fedkge account` counts them by the
     costliest client.
 
     >>> line, _ = sealed({"kind": "promise", "facts": {"data": "1a2b3c4d:00ff", "rounds": 3}}, "")

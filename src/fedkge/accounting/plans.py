@@ -17,7 +17,7 @@ MOST_FAILURE = 0.5
 
 @dataclass(frozen=True)
 class CostPlan:
-    """So many rounds of so many noisy steps on one client.
+    """Rounds of noisy steps on one client.
 
     `triples` is the public size of the client's graph, `steps` are those of one round. The noise of round k is the
     first round's times decay ** (k - 1). `selection_share` is adafest's; `gap`, `test` and `failure` are those of
@@ -54,8 +54,7 @@ class CostPlan:
             raise ConfigurationError(f"delta_t: expected a chance of at most {MOST_FAILURE}, got {self.failure}")
         if not 0 < self.decay <= 1 or not 0 < self.selection_share < 1:
             raise ConfigurationError(
-                f"decay and selection share: expected above 0 and at most (below) 1, got {self.decay} and "
-                f"{self.selection_share}"
+                f"expected 0 < decay <= 1 and 0 < selection share < 1, got {self.decay} and {self.selection_share}"
             )
 
     @property

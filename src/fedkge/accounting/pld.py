@@ -151,7 +151,7 @@ def _multiplier(event: Event) -> float:
     if isinstance(event, PublishedTest):
         return event.gradient
     if isinstance(event, Geometric | Responses | Size | Names):
-        raise ConfigurationError(f"no Gaussian stands for {event}")
+        raise ConfigurationError(f"expected an event that one Gaussian mechanism dominates, got {event}")
     return event.multiplier
 
 

@@ -55,8 +55,8 @@ class Promise:
         """What was planned before the first round; an error where the promise does not say."""
         if self.facts.plan is None:
             raise PrivacyError(
-                f"{self.client}: expected a promise that says rounds, triples and noise, got one without; start a new "
-                "run: `fedkge account` adds the two up"
+                f"{self.client}: expected a promise with rounds, triples and noise, got one without them; start a new "
+                "run (`fedkge account` adds the two up)"
             )
         return self.facts.plan
 

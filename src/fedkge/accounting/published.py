@@ -69,7 +69,7 @@ class PublishedAccountant:
 
 
 def _apart(charges: Sequence[Charge]) -> tuple[float, tuple[Charge, ...]]:
-    """What sizes cost, which is pure epsilon and adds up, and the charges that the paper has formulas for."""
+    """The cost of sizes (pure epsilon, so it adds up), and the charges that the paper has formulas for."""
     sizes = [charge for charge in charges if isinstance(charge.event, Size)]
     rest = merged(charge for charge in charges if not isinstance(charge.event, Size))
     return apart(sizes)[0], rest

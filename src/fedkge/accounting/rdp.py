@@ -101,7 +101,7 @@ def curve(event: Event) -> Curve:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """The library warns of orders whose series does not converge; it counts them as infinite, which is all we need."""
+    """Silence the library's warning about orders whose series does not converge: it counts them as infinite."""
     log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -67,7 +67,7 @@ def spending_of(ledger: Ledger, client: str) -> Spending:
 
 
 def spending_of_all(ledgers: Iterable[Ledger]) -> Spending:
-    """What all clients spent in all runs: the most that any triple can have cost, whoever holds it."""
+    """What all clients spent in all runs: an upper bound for every triple."""
     return together(spending_of(ledger, client) for ledger in ledgers for client in ledger.clients)
 
 

@@ -88,10 +88,10 @@ def _of_steps(steps: NoisySteps, facts: Facts) -> Iterator[Fault]:
 
 
 def other_rounds(ledger: Ledger, client: str) -> tuple[int, int] | None:
-    """How many rounds the client has paid for and how many were planned, where the two differ and it matters.
+    """How many rounds the client has paid for, and how many were planned; None if that makes no difference.
 
-    What was spent is a guarantee for a number of rounds that was fixed beforehand. Whoever stops early or goes on
-    after a look at results has the budget, and nothing else.
+    The spent epsilon is a guarantee only if the number of rounds was fixed beforehand. If the client stopped early or
+    continued after a look at results, only the budget is a guarantee.
     """
     plan = ledger.promises[client].facts.plan
     paid = len({entry.round for entry in ledger.by_round(client) if entry.round is not None})

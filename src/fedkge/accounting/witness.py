@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fedkge.base.errors import PrivacyError
 from fedkge.base.private_files import make_private, open_private
-from fedkge.store.durable_files import sync_folder
+from fedkge.store.durable_files import START_AGAIN, sync_folder
 from fedkge.store.state_folder import VARIABLE, state_folder
 
 _HEAD = re.compile(rb"([0-9]+) ([0-9a-f]{64})")
@@ -78,7 +78,7 @@ class Witness:
         if not found:
             raise PrivacyError(
                 f"{path}: expected the heads of a privacy ledger, got a damaged file; restore it. Without it nobody "
-                "can tell whether the ledger was rolled back: count the whole budget as spent"
+                "knows whether the ledger was rolled back: count the whole budget as spent"
             )
         return Head(int(found[-1][1]), found[-1][2].decode())
 
@@ -102,7 +102,7 @@ class Witness:
         return PrivacyError(
             f"{path}: the witness of the privacy ledger could not be {how} ({error.strerror or error}), so nothing was "
             f"released; make its folder writable, or set {VARIABLE} to a lasting folder that is, then "
-            "`fedkge resume`"
+            f"{START_AGAIN}"
         )
 
 

@@ -12,8 +12,8 @@ from fedkge.attacks import ATTACKS
 from fedkge.audit.bound import CONFIDENCE
 from fedkge.base.errors import ConfigurationError, ContradictionError, LeakageError
 from fedkge.base.tabular import Row, Tabular
-from fedkge.configuration import Configuration, kebab, parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration, kebab
+from fedkge.defences import chosen_defence, parse
 from fedkge.experiments.experiment import Progress
 from fedkge.experiments.recorded_audit import RunAudit, reach, release_names, run_audit
 from fedkge.report.wording import asked_about

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fedkge.base.errors import ConfigurationError, RunError
-from fedkge.configuration import CHANGEABLE, Configuration, kebab
+from fedkge.configuration import Configuration, Mark, kebab, marked
 from fedkge.defences import chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names
 from fedkge.experiments.targets import Targets
@@ -90,7 +90,7 @@ def reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, t
     if provenance.get("configuration") != configuration.identity:
         raise RunError(
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
-            f"{', '.join(sorted(map(kebab, CHANGEABLE)))} may change), or start a new run"
+            f"{', '.join(sorted(map(kebab, marked(Mark.MAY_CHANGE))))} may change), or start a new run"
         )
     given = shards_of(configuration.data.source if data is None else data, configuration).graphs
     if not provenance.get(NUMBERED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.deploy.gathering import PlantedCanaries
 from fedkge.experiments.targets.canaries import CANARIES, insert_canaries, keep_canaries
 from fedkge.graph.split import Shards

@@ -13,7 +13,8 @@ from fedkge.api.opening import Data, in_public_order, opened, reopen, shards_of
 from fedkge.api.options import TrainOptions
 from fedkge.api.run import Run
 from fedkge.base.errors import RunError
-from fedkge.configuration import Configuration, parse
+from fedkge.configuration import Configuration
+from fedkge.defences import parse
 from fedkge.experiments.inline import check_inline, stand_ins
 from fedkge.experiments.targets.canaries import insert_canaries, keep_canaries
 from fedkge.federation.checks import check_training

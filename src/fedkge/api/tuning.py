@@ -18,8 +18,8 @@ from fedkge.api.options import TrainOptions
 from fedkge.api.training import check, start
 from fedkge.base.errors import ConfigurationError, DataError, NumericalError, PrivacyError, UnavailableError
 from fedkge.base.tabular import Cell, Row, Tabular
-from fedkge.configuration import OPTIONS, Configuration, parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration
+from fedkge.defences import OPTIONS, chosen_defence, parse
 from fedkge.evaluation.ranks import weighted_metrics
 from fedkge.graph import Graph, no_triples
 from fedkge.graph.split import Shards

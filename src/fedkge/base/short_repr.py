@@ -34,9 +34,10 @@ def short_repr(*shown: str) -> Callable[[type[T]], type[T]]:
 
     def decorate(kind: type[T]) -> type[T]:
         def __repr__(self: Any) -> str:  # noqa: N807
-            parts = ((one.name, getattr(self, one.name)) for one in fields(self) if one.repr)
-            told = (f"{name}={_told(value)}" for name, value in parts if name in shown or not isinstance(value, str))
-            return f"{type(self).__name__}({', '.join(told)})"
+            values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+            visible = {name: value for name, value in values.items() if name in shown or not isinstance(value, str)}
+            parts = (f"{name}={_size_or_value(value)}" for name, value in visible.items())
+            return f"{type(self).__name__}({', '.join(parts)})"
 
         kind.__repr__ = __repr__  # type: ignore[method-assign]
         return kind
@@ -44,7 +45,7 @@ def short_repr(*shown: str) -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-def _told(value: Any) -> str:
+def _size_or_value(value: Any) -> str:
     """A value in a few characters."""
     if value is None or isinstance(value, str | bool | int | float | Enum):
         return repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:79]}…"

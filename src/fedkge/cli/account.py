@@ -20,9 +20,6 @@ EXAMPLE = (
 COPY = "copy"
 PLAN, MECHANISM, SHOW = "A plan", "The mechanism's own numbers", "What to show"
 NOT_SOUND, NOT_PRIVATE = "NOT SOUND", "NOT PRIVATE"
-POINTS = 10
-"""Rows of the table of epsilon over rounds."""
-
 Runs = Annotated[list[Path] | None, typer.Argument(help="Run directories: what they have spent. Without: cost a plan.")]
 Batch = Annotated[int | None, typer.Option(help="Expected size of a batch.", rich_help_panel=PLAN)]
 Triples = Annotated[int | None, typer.Option(help="Public number of triples of the client.", rich_help_panel=PLAN)]

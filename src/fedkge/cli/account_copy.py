@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fedkge.accounting.posterior import guess_worth
 from fedkge.base.numbers import percent
 from fedkge.cli.tables import grid, print_json, stdout
-from fedkge.configuration.presets import FEW_TRIPLES
+from fedkge.defences.noisy_copy.presets import FEW_TRIPLES
 from fedkge.report.guess_words import guess_words
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _cell(chance: float | None) -> str:
 
 def _plans(epsilon: float, delta: float) -> dict[str, ClientCopy]:
     """A copy's plan for this budget, by public numbers; where triples are few it may have other shares."""
-    from fedkge.configuration import parse  # noqa: PLC0415 (slow to import)
+    from fedkge.defences import parse  # noqa: PLC0415 (slow to import)
     from fedkge.defences.defence import PublicNumbers  # noqa: PLC0415
     from fedkge.defences.noisy_copy.client import ClientCopy  # noqa: PLC0415
     from fedkge.mechanisms.events import Charge  # noqa: PLC0415

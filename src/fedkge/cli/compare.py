@@ -68,11 +68,9 @@ def _show(comparison: Comparison) -> None:
 
 def _cells(run: ComparedRun) -> tuple[str, ...]:
     shown = (
-        "not measured"
-        if run.bound is None
-        else f"{numbers.at_least(run.bound)} of {numbers.at_least(run.ceiling or 0)}"
+        "not tested" if run.bound is None else f"{numbers.at_least(run.bound)} of {numbers.at_least(run.ceiling or 0)}"
     )
-    found = f"{run.attack}, {run.adversary} ({run.design})" if run.auc else "not measured"
+    found = f"{run.attack}, {run.adversary} ({run.design})" if run.auc else "not tested"
     return (
         f"{run.number}. {run.name}",
         run.defence,

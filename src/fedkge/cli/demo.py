@@ -17,7 +17,7 @@ from fedkge.cli.errors import stops_at_once
 from fedkge.cli.progress import narrator
 from fedkge.cli.shard_table import shard_table
 from fedkge.cli.tables import print_json, stdout
-from fedkge.configuration import parse
+from fedkge.defences import parse
 from fedkge.experiments.attacking import fitting_attacks
 from fedkge.experiments.experiment import run_attacks
 from fedkge.experiments.outcomes import Outcome

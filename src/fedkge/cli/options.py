@@ -12,7 +12,8 @@ import typer
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from fedkge.configuration import OPTIONS, Option, kebab, read_toml
+from fedkge.configuration import Option, kebab, read_toml
+from fedkge.defences import OPTIONS
 
 _SIGNS = ((Ge, "ge", "at least"), (Gt, "gt", "above"), (Le, "le", "at most"), (Lt, "lt", "below"))
 

@@ -22,7 +22,8 @@ from fedkge.cli.progress import narrator
 from fedkge.cli.shard_table import shard_table
 from fedkge.cli.tables import say, stdout
 from fedkge.cli.training import JsonOfRounds, Trackers, continue_run, show_end, watched_by
-from fedkge.configuration import OPTIONS, Configuration, Mark, kebab, parse, read_toml
+from fedkge.configuration import Configuration, Mark, kebab, read_toml
+from fedkge.defences import OPTIONS, parse
 from fedkge.experiments.live import LiveAttacks
 from fedkge.graph.split import Shards
 from fedkge.graph.summary import leaked_counts, unseen_counts
@@ -122,9 +123,9 @@ def _new_path(configuration: Configuration) -> Path:
 
 def _check_same(path: Path, given: Mapping[str, Any]) -> None:
     saved, asked = Configuration.of(**read_toml(path / "config.toml")), parse(given)
-    for name, option in OPTIONS.items():
-        before, value = saved.option(name), asked.option(name)
-        if kebab(name) in given and not option.has(Mark.NO_EFFECT) and value != before:
+    for name, value in asked.as_options().items():
+        before = saved.as_options().get(name)
+        if kebab(name) in given and not OPTIONS[name].has(Mark.NO_EFFECT) and value != before:
             raise ConfigurationError(
                 f"{path}: the run was started with {kebab(name)} {before!r}, got {value!r}; "
                 "leave the option out to continue, or choose another --out"

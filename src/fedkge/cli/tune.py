@@ -15,7 +15,8 @@ from fedkge.base.errors import RunError
 from fedkge.cli.arguments import Json
 from fedkge.cli.options import given_options, with_configuration
 from fedkge.cli.tables import grid, print_json, say, stdout
-from fedkge.configuration import parse, sections_as_toml
+from fedkge.configuration import sections_as_toml
+from fedkge.defences import parse
 from fedkge.store.durable_files import make_folder, write_atomically
 
 EXAMPLE = (

@@ -1,4 +1,4 @@
-"""Every option of a training run, in six sections, and the presets of the defences.
+"""Every option of a training run, in six sections.
 
 An option is written down once: its section's module has its name, default, limits, meaning, and who may set it.
 """
@@ -8,20 +8,21 @@ from fedkge.configuration.data import DataSection
 from fedkge.configuration.experiment import ExperimentSection
 from fedkge.configuration.federation import FederationSection
 from fedkge.configuration.model import ModelSection
-from fedkge.configuration.options import CHANGEABLE, OPTIONS, SECTIONS, Option, decided_by, marked
+from fedkge.configuration.options import OPTIONS, SECTIONS, Kind, Option, decided_by, known_options, marked
 from fedkge.configuration.privacy import PrivacySection
-from fedkge.configuration.reading import flat_options, parse, read_table, read_toml
-from fedkge.configuration.section import Mark, Section, Who, kebab
+from fedkge.configuration.reading import flat_options, read_table, read_toml
+from fedkge.configuration.section import BY_SITE, Mark, Section, Who, kebab
 from fedkge.configuration.training import TrainingSection
 
 __all__ = [
-    "CHANGEABLE",
+    "BY_SITE",
     "OPTIONS",
     "SECTIONS",
     "Configuration",
     "DataSection",
     "ExperimentSection",
     "FederationSection",
+    "Kind",
     "Mark",
     "ModelSection",
     "Option",
@@ -32,8 +33,8 @@ __all__ = [
     "decided_by",
     "flat_options",
     "kebab",
+    "known_options",
     "marked",
-    "parse",
     "read_table",
     "read_toml",
     "sections_as_toml",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -20,9 +20,9 @@ from fedkge.configuration.data import DataSection
 from fedkge.configuration.experiment import ExperimentSection
 from fedkge.configuration.federation import FederationSection
 from fedkge.configuration.model import ModelSection
-from fedkge.configuration.options import CHANGEABLE, OPTIONS, SECTIONS, by_section, find_option, known_options, marked
-from fedkge.configuration.privacy import PrivacySection
-from fedkge.configuration.section import Mark, kebab
+from fedkge.configuration.options import OPTIONS, SECTIONS, Option, by_section, find_option, known_options, marked
+from fedkge.configuration.privacy import TAG, PrivacySection
+from fedkge.configuration.section import Mark, Section, kebab
 from fedkge.configuration.training import TrainingSection
 
 
@@ -43,7 +43,7 @@ class Configuration:
 
     @classmethod
     def of(cls, **options: Any) -> Self:
-        """A configuration from flat options, exactly as they are: `parse` also adds what their defence sets.
+        """A configuration from flat options, exactly as they are: `fedkge.defences.parse` adds what their defence sets.
 
         >>> Configuration.of(batch_size=32).training.batch_size
         32
@@ -51,13 +51,21 @@ class Configuration:
         given, sections, problems = known_options(options), {}, []
         for section, found in by_section(given).items():
             values = {kebab(option.key): given[kebab(option.name)] for option in found}
+            model = SECTIONS[section]
+            if issubclass(PrivacySection, model):
+                model = OPTIONS.privacy_section(values.get(TAG, model.model_fields[TAG].default))
+                problems += _strangers(found, model, values)
             try:
-                sections[section] = SECTIONS[section].model_validate(values)
+                sections[section] = model.model_validate(values)
             except ValidationError as error:
                 problems += _problems(error, {kebab(option.key): kebab(option.name) for option in found})
         if problems:
             raise ConfigurationError(f"configuration: {'; '.join(problems)}")
         return cls(**sections)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """The options that are not the default, flat: `Configuration.of` takes them back."""
+        return f"Configuration.of({', '.join(f'{name}={value!r}' for name, value in self.changed_options().items())})"
 
     def updated(self, **options: Any) -> Self:
         """The same with other values for some flat options. Values are not checked: they come from code.
@@ -66,7 +74,7 @@ class Configuration:
         8.0
         """
         for name in options:
-            find_option(name)
+            self.option(name)
         sections = {
             section: getattr(self, section).model_copy(update={option.key: options[option.name] for option in found})
             for section, found in by_section(options).items()
@@ -80,15 +88,23 @@ class Configuration:
         'transe'
         """
         found = find_option(name)
-        return getattr(getattr(self, found.section), found.key)
+        section = getattr(self, found.section)
+        if found.key not in type(section).model_fields:
+            raise ConfigurationError(_no_option(found, self.privacy.defence))
+        return getattr(section, found.key)
 
     def as_options(self) -> dict[str, Any]:
-        """All options by their flat names, as `of` takes them.
+        """All options of this configuration by their flat names, as `of` takes them.
 
         >>> Configuration.of(**Configuration.of(rounds=3).as_options()) == Configuration.of(rounds=3)
         True
         """
-        return {name: self.option(name) for name in OPTIONS}
+        found = ((option, getattr(self, option.section)) for option in OPTIONS.values())
+        return {
+            option.name: getattr(section, option.key)
+            for option, section in found
+            if option.key in type(section).model_fields
+        }
 
     def changed_options(self) -> dict[str, Any]:
         """The options whose value is not the default, by their flat names.
@@ -114,7 +130,7 @@ class Configuration:
     @property
     def identity(self) -> str:
         """A hash of what may not change while a run goes on: all but how long, how often and how strictly."""
-        return self._hash(CHANGEABLE)
+        return self._hash(marked(Mark.MAY_CHANGE))
 
     # Defaults are left out, so that an option which a later version adds does not change the hash of older runs.
     def _hash(self, without: frozenset[str]) -> str:
@@ -139,6 +155,18 @@ def sections_as_toml(options: Mapping[str, Any]) -> str:
         for section, found in by_section(given).items()
     }
     return tomlkit.dumps(tables)
+
+
+def _strangers(found: Iterable[Option], model: type[Section], values: dict[str, Any]) -> list[str]:
+    """Take what does not belong to this section out of its values; an error for each that says something."""
+    taken = [(option, values.pop(kebab(option.key))) for option in found if option.key not in model.model_fields]
+    defence = str(values.get(TAG, model.model_fields[TAG].default))
+    return [_no_option(option, defence) for option, value in taken if value is not None]
+
+
+def _no_option(option: Option, defence: str) -> str:
+    name, takers = kebab(option.name), " or ".join(OPTIONS.kinds_with(option))
+    return f"the defence {defence} does not take {name}: leave {name} out, or choose --defence {takers}"
 
 
 def _problems(error: ValidationError, names: Mapping[str, str]) -> list[str]:

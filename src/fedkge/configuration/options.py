@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic.fields import FieldInfo
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.base.registry import near
+from fedkge.base.registry import look_up, near
 from fedkge.configuration.data import DataSection
 from fedkge.configuration.experiment import ExperimentSection
 from fedkge.configuration.federation import FederationSection
@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "privacy": PrivacySection,
     "experiment": ExperimentSection,
 }
+"""[privacy] has the options that every defence takes; `OptionTable` knows those of each defence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +70,70 @@ def _option(section: str, key: str, info: FieldInfo) -> Option:
     return option
 
 
-def _table() -> Mapping[str, Option]:
+class Kind(Protocol):
+    """What the configuration must know about a defence."""
+
+    @property
+    def options(self) -> type[PrivacySection]:
+        """Its [privacy] section."""
+        ...
+
+
+class OptionTable(Mapping[str, Option]):
+    """Every option by its flat name, in the order of sections and fields.
+
+    The options of [privacy] are a union: each defence has the common ones and its own. `fedkge.defences` says which
+    defences there are. Defences may share an option, which then means the same for all of them.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: Mapping[str, Kind] = {}
+        self._tables: dict[tuple[tuple[str, type[PrivacySection]], ...], Mapping[str, Option]] = {}
+
+    def take_kinds(self, kinds: Mapping[str, Kind]) -> None:
+        """From now on [privacy] is the section of one of these kinds of defence, by name."""
+        self._kinds = kinds
+
+    def privacy_section(self, name: str) -> type[PrivacySection]:
+        """The [privacy] section of the defence with this name."""
+        return look_up(self._kinds, name, "defence").options if self._kinds else PrivacySection
+
+    def kinds_with(self, option: Option) -> list[str]:
+        """The defences that take this option of [privacy]."""
+        return [name for name, kind in self._kinds.items() if option.key in kind.options.model_fields]
+
+    def __getitem__(self, name: str) -> Option:
+        return self._table()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table())
+
+    def __len__(self) -> int:
+        return len(self._table())
+
+    def _table(self) -> Mapping[str, Option]:
+        kinds = tuple((name, kind.options) for name, kind in self._kinds.items())
+        if kinds not in self._tables:
+            self._tables[kinds] = _table(dict(kinds))
+        return self._tables[kinds]
+
+
+def _table(kinds: Mapping[str, type[PrivacySection]]) -> Mapping[str, Option]:
     made: dict[str, Option] = {}
     for section, model in SECTIONS.items():
-        for key, info in model.model_fields.items():
-            option = _option(section, key, info)
-            if option.name in made:
-                raise TypeError(f"option {option.place}: expected a name of its own, got that of another")
-            made[option.name] = option
+        for each in (model, *(kinds.values() if issubclass(PrivacySection, model) else ())):
+            for key, info in each.model_fields.items():
+                option = _option(section, key, info)
+                known = made.get(option.name)
+                if known is None:
+                    made[option.name] = option
+                elif (known.place, repr(known.info)) != (option.place, repr(info)):
+                    raise TypeError(f"option {option.place}: expected a name of its own, got that of another")
     return made
 
 
-OPTIONS: Mapping[str, Option] = _table()
-"""Every option by its flat name, in the order of sections and fields."""
+OPTIONS = OptionTable()
+"""Every option by its flat name."""
 
 
 def decided_by(who: Who) -> Mapping[str, str]:
@@ -100,10 +152,6 @@ def marked(mark: Mark) -> frozenset[str]:
     frozenset({'threads'})
     """
     return frozenset(name for name, option in OPTIONS.items() if option.has(mark))
-
-
-CHANGEABLE = marked(Mark.MAY_CHANGE)
-"""Options that may be changed in a run's config.toml before it is resumed."""
 
 
 def find_option(key: str) -> Option:

@@ -1,4 +1,4 @@
-"""Options from files and from flags: sections become flat options, and flat options become a configuration."""
+"""Options from files: sections become flat options."""
 
 from __future__ import annotations
 
@@ -10,23 +10,12 @@ from typing import Any
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.plain_files import read_toml_table
 from fedkge.base.registry import near
-from fedkge.configuration.configuration import Configuration, sections_as_toml
-from fedkge.configuration.options import OPTIONS, SECTIONS, Option, known_options, nearest
-from fedkge.configuration.presets import with_defence
+from fedkge.configuration.configuration import sections_as_toml
+from fedkge.configuration.options import OPTIONS, SECTIONS, Option, nearest
 from fedkge.configuration.section import kebab
 
 NOT_OPTIONS = "provenance"
 """The table that fedkge adds when it saves a run."""
-
-
-def parse(values: Mapping[str, Any]) -> Configuration:
-    """A configuration from flat options, completed by their defence; an unknown key is an error that names the
-    nearest.
-
-    >>> parse({"batch-size": 32}).training.batch_size
-    32
-    """
-    return Configuration.of(**with_defence(known_options(values)))
 
 
 def read_toml(path: Path) -> dict[str, Any]:

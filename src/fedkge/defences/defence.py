@@ -19,12 +19,13 @@ from fedkge.accounting.accountants import Accountant
 from fedkge.accounting.facts import Mechanism
 from fedkge.accounting.promises import Promise
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, PrivacySection
 from fedkge.defences.release import Arrays, Release
 from fedkge.graph import Graph
 from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models.embedding import Prior
 from fedkge.models.training import Trainer
 
 Advance = Callable[[int], None]
@@ -192,10 +193,32 @@ class Defence(Protocol):
         """The name of its option value."""
         ...
 
+    @property
+    def options(self) -> type[PrivacySection]:
+        """Its options: `PrivacySection` or a subclass. Flags, files and --help take them from here."""
+        ...
+
+    @property
+    def chosen_by(self) -> tuple[str, ...]:
+        """Options that choose this defence where none is named; the first such defence in `DEFENCES` wins."""
+        ...
+
     keeps_ledger: ClassVar[bool]
     """Whether clients promise, pay and keep a ledger. Without one nothing is private."""
     has_noise_multiplier: ClassVar[bool]
     """Whether a step has a noise multiplier that a site may demand more of."""
+
+    def presets(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What it sets where these flat options do not say otherwise, also outside [privacy]."""
+        ...
+
+    def given_noise(self, options: Configuration) -> float | None:
+        """The noise multiplier that the options name; None where it is calibrated to the budget."""
+        ...
+
+    def prior(self, options: Configuration, released: Release) -> Prior:
+        """What a client's release adds to the scores of its model."""
+        ...
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make a promise untrue, before anything is read or written."""

@@ -39,7 +39,7 @@ def planned_defence(
     known = ledger.promises.get(client)
     data = known.facts.data if known else digest_of(client, shard, ledger)
     public = PublicNumbers(size, entities, data, _advance(ledger, client))
-    noise = options.privacy.noise or calibrated(options, public)
+    noise = chosen.given_noise(options) or calibrated(options, public)
     defence = chosen.plan(options, public, noise)
     first = defence.first_round()
     if not defence.affordable(public.advance, first):

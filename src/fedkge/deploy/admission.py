@@ -14,8 +14,8 @@ from fedkge.accounting.validity import faults
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.machine import available_cores
 from fedkge.base.short_repr import short_repr
-from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration, Mark, kebab
+from fedkge.defences import OPTIONS, chosen_defence
 from fedkge.defences.name_release import FOLDER, NameFiles, kept_names, with_released_names
 from fedkge.defences.planning import client_defence, planned_defence
 from fedkge.deploy.alignment import fingerprint
@@ -201,14 +201,15 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
         directory.create(configuration, {**provenance, "run": known["run"]})  # the ledger has its size already
         return
     if known.get("configuration") != configuration.identity:
+        began_with = saved.as_options()
         changed = sorted(
             key
             for key, value in configuration.as_options().items()
-            if value != saved.option(key) and not OPTIONS[key].has(Mark.NO_EFFECT)
+            if value != began_with.get(key) and not OPTIONS[key].has(Mark.NO_EFFECT)
         )
         if own := [kebab(key) for key in changed if key not in SERVER_MAY_SET]:
             raise ConfigurationError(  # not for the server: values of the site's own options are the site's
                 f"{directory.path}: site.toml was changed after the run began: {', '.join(own)}; restore it"
             )
-        began = ", ".join(f"{kebab(key)} {saved.option(key)}" for key in changed)
+        began = ", ".join(f"{kebab(key)} {began_with.get(key)}" for key in changed)
         raise PolicyError(f"this run began with other options: {began}; restore them, or name them in site.toml")

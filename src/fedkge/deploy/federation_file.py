@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration, kebab, parse, read_table
+from fedkge.configuration import Configuration, kebab, read_table
+from fedkge.defences import parse
 from fedkge.deploy.liveness import SHORTEST_SILENCE, Liveness
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
 

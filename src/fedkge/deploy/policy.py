@@ -13,8 +13,8 @@ from typing import Any
 
 from fedkge.base.errors import ConfigurationError, PolicyError, PrivacyError
 from fedkge.base.registry import near
-from fedkge.configuration import OPTIONS, Configuration, Who, decided_by, kebab, parse
-from fedkge.defences import chosen_defence
+from fedkge.configuration import Configuration, Who, decided_by, kebab
+from fedkge.defences import OPTIONS, chosen_defence, parse
 from fedkge.defences.defence import ClientDefence
 from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
 from fedkge.federation.checks import check_training

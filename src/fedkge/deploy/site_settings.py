@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from fedkge.base.errors import ConfigurationError
 from fedkge.base.plain_files import home_expanded
 from fedkge.base.registry import near
-from fedkge.configuration import OPTIONS, Who, decided_by, kebab, read_table
+from fedkge.configuration import Who, decided_by, kebab, read_table
+from fedkge.defences import OPTIONS
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS

@@ -111,7 +111,7 @@ def evaluate(
     chosen = triples[~out] if out.any() else triples
     if len(chosen) == 0:
         raise DataError(
-            f"{graph.name}/{split}: expected triples to rank, got {len(triples)} of which {int(unseen.sum())} "
+            f"{graph.name}/{split}: expected triples to rank, got {len(triples)}: {int(unseen.sum())} "
             f"have names that never occur in train and {int(known_before.sum())} are in train; choose another split"
         )
     if sample is not None and sample < len(chosen):

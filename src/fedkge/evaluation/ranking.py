@@ -25,7 +25,7 @@ BLOCK_BYTES = 16 * 2**20
 """Size of the buffer of scores that each thread fills again and again."""
 
 BLOCK_ROWS = 1024
-"""At most so many questions per block, so that a small graph still makes work for every thread."""
+"""The most queries per block: a small graph must still give every thread some work."""
 
 SIDES: tuple[Side, Side] = ("tail", "head")
 
@@ -139,7 +139,7 @@ def rank(
     _check_ids(triples, entities, "triples to rank")
     _check_ids(known, entities, "known triples")
     if len(triples) == 0:
-        raise DataError("there is nothing to rank: expected at least one triple, got none; choose another split")
+        raise DataError("expected at least one triple to rank, got none; choose another split")
     workers = _workers(threads)
     chosen = None if candidates is None else np.unique(candidates)
     grouped = [group_queries(triples, known, side, entities) for side in SIDES]

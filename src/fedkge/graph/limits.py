@@ -45,7 +45,7 @@ class InputLimits:
         return min(self.largest_input, max(FREE_BYTES, self.largest_expansion * file_bytes))
 
     def check_decompressed(self, path: Path, file_bytes: int, produced: int) -> None:
-        """Refuse a file out of which more has come than the limits allow."""
+        """Refuse a file that unpacks to more than the limits allow."""
         if produced <= self.decompressed(file_bytes):
             return
         if produced > self.largest_input:

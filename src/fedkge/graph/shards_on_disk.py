@@ -24,7 +24,7 @@ ELSEWHERE = "elsewhere-"
 def save_shards(shards: Shards, folder: Path) -> None:
     """Write folders client-0, client-1 ...: train.txt, valid.txt, test.txt (names), entities.dict, relations.dict.
 
-    Beside them, for whoever judges the models: elsewhere-client-0.txt ..., true triples that a client does not hold.
+    Beside them, for evaluation: elsewhere-client-0.txt ..., true triples that a client does not hold.
 
     >>> from tempfile import TemporaryDirectory
     >>> from fedkge.graph import Graph

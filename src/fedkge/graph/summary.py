@@ -106,7 +106,7 @@ def _also_in_train(graph: Graph) -> dict[str, int]:
 def leaked(graph: Graph, triples: Triples) -> Mask:
     """Which held-out triples somebody trains on: the graph itself, or another client of the same federation.
 
-    Whoever ranks them measures what was learned by heart.
+    Ranking them measures memorisation.
 
     >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "b")])
     >>> leaked(graph, graph.test).tolist()

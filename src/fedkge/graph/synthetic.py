@@ -89,7 +89,7 @@ def _check(entities: int, relations: int, triples: int, types: int, seed: int, h
     if triples * (1 - held_out) < needed:
         raise ConfigurationError(
             f"expected at least {needed} training triples so that every entity and relation occurs in train, "
-            f"got {triples} of which {held_out:.0%} are held out: ask for more triples or fewer entities"
+            f"got {triples}, with {held_out:.0%} held out: ask for more triples or fewer entities"
         )
 
 

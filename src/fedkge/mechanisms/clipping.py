@@ -27,7 +27,7 @@ class PerTriple:
     """The gradients of a batch, one triple apart from the other.
 
     Triple i owns the rows `starts[i]:starts[i + 1]` of `entity_values`, which are gradients of the table rows
-    `entity_rows`, and the row i of `relation_values`. The table rows of one triple are distinct: whoever makes this
+    `entity_rows`, and the row i of `relation_values`. The table rows of one triple are distinct: the caller
     value sums a row that a triple touches twice (a self-loop, a negative equal to its head) in one place.
     """
 
@@ -43,7 +43,7 @@ class PerTriple:
         >>> rows = np.array([4, 4], np.int32)
         >>> PerTriple(np.ones((2, 3)), rows, np.array([0, 2]), np.ones((1, 3)), rows[:1]).check()
         Traceback (most recent call last):
-        fedkge.base.errors.PrivacyError: expected distinct rows, triple 0 owns row 4 twice: sum them before clipping
+        fedkge.base.errors.PrivacyError: expected distinct rows, got row 4 twice for triple 0: sum them before clipping
         """
         triples, local = len(self.relation_rows), len(self.entity_rows)
         spans = len(self.starts) == triples + 1 and self.starts[0] == 0 and self.starts[-1] == local
@@ -55,7 +55,9 @@ class PerTriple:
             rows, times = np.unique(self.entity_rows[self.starts[i] : self.starts[i + 1]], return_counts=True)
             if (times > 1).any():
                 row = rows[times > 1][0]
-                raise PrivacyError(f"expected distinct rows, triple {i} owns row {row} twice: sum them before clipping")
+                raise PrivacyError(
+                    f"expected distinct rows, got row {row} twice for triple {i}: sum them before clipping"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,9 @@ class Clip:
             entities,
             relations,
         ):
-            raise PrivacyError("expected rows of these tables (or with a slot), got others: nothing was added for them")
+            raise PrivacyError(
+                "expected row numbers of these tables (or rows with a slot), got others; their gradients were not added"
+            )
 
 
 @strict_sum

@@ -15,7 +15,7 @@ def strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def strict_sum(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `strict`, but sums may be reordered, which is what lets them vectorise; NaN still gives NaN."""
+    """Like `strict`, but sums may be reordered, so that they vectorise; NaN still gives NaN."""
     compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})(
         function
     )

@@ -14,7 +14,7 @@ from fedkge.mechanisms.events import Geometric
 from fedkge.mechanisms.noise import NoiseSource
 
 MOST_FALSE = 2**19
-"""About so many empty cells are kept at most because of their noise: the threshold follows from it and public sizes."""
+"""About how many empty cells are kept at most because of their noise. It sets the threshold, with public sizes."""
 
 
 @short_repr()

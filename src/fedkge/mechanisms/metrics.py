@@ -15,7 +15,7 @@ from fedkge.mechanisms.events import Figure
 from fedkge.mechanisms.noise import NoiseSource
 
 GRID = 2**16
-"""Shares are whole numbers of so many parts: sums are exact, and have no low bits that could tell one from another."""
+"""A share is a whole number of this many parts. So sums are exact and have no low bits that could reveal a triple."""
 SUM_PART = 2 / 3
 """Of the budget, for the sum; the number, which matters less where the mean is small, gets the rest."""
 
@@ -46,7 +46,7 @@ class NoisyMean:
         if not 0 < epsilon < math.inf:
             raise PrivacyError(f"expected an epsilon above 0, got {epsilon}")
         if shares.dtype != np.int64 or shares.ndim != 1 or ((shares < 0) | (shares > GRID)).any():
-            raise PrivacyError(f"expected one whole number from 0 to {GRID} for each triple, got others")
+            raise PrivacyError(f"expected one whole number from 0 to {GRID} for each triple, got other values")
         of_sum, of_number = cls.sensitivities
         total = int(shares.sum()) + int(two_sided(1, of_sum / (SUM_PART * epsilon), source)[0])
         number = len(shares) + int(two_sided(1, of_number / ((1 - SUM_PART) * epsilon), source)[0])

@@ -34,7 +34,7 @@ def released_names(mentions: NDArray[np.int64], event: Names, source: NoiseSourc
     Sensitivity: a triple changes the counts of its two names by one each. Guarantee: epsilon 2 / scale, for names that
     other triples mention too, and delta `event.exposure`, the chance that a name passes which one triple alone
     mentions. Names that no triple mentions get no noise and are never released: a neighbour may not even have them.
-    Whoever goes on must leave out every triple with a name that was not released. Proof: docs/proofs/names.md.
+    The caller must leave out every triple with a name that was not released. Proof: docs/proofs/names.md.
 
     >>> mentions = np.array([0, 1, 40, 60])
     >>> released_names(mentions, name_event(2.0, 1e-5), NoiseSource.research(3)).tolist()

@@ -37,7 +37,7 @@ class NoiseSource:
         A secret source has a fresh key of 128 bits from the operating system for coins (AES-128 in counter mode); its
         Gaussian noise is made of OpenSSL's words (CTR-DRBG with AES-256, seeded by the operating system). It cannot be
         copied, pickled or used by a forked process: the same noise on two sums would cancel in their difference. A
-        research source, AES-128 throughout, gives the same numbers for the same seed, so whoever knows the seed can
+        research source, AES-128 throughout, gives the same numbers for the same seed, so anyone who knows the seed can
         subtract the noise: it protects nobody.
 
     >>> source = NoiseSource.research(7, 1)
@@ -125,17 +125,19 @@ class NoiseSource:
             words = self._words(words_for(min(BLOCK, out.size - done)))
             done = release_on_grid(words, sums, places, out, done, deviation, step, float(batch))
             if done < 0:
-                raise PrivacyError(f"expected places of {len(sums)} sums, got others: nothing may be released")
+                raise PrivacyError(f"expected places within {len(sums)} sums, got others: do not release anything")
 
     def _words(self, count: int) -> NDArray[np.uint64]:
-        """Random words; those of a secret source from OpenSSL, which is three times as fast and forgets its past."""
+        """Random words; a secret source takes them from OpenSSL, which is three times as fast and erases old state."""
         generator = self.generator  # refuses a forked process
         if self.is_secret:
             return np.frombuffer(ssl.RAND_bytes(8 * count), np.uint64)
         return np.asarray(generator.bit_generator.random_raw(count), np.uint64)
 
     def __reduce__(self) -> NoReturn:
-        raise PrivacyError("a noise source is not copied: two copies would draw the same noise; make a second source")
+        raise PrivacyError(
+            "a noise source cannot be copied: two copies would draw the same noise; make a second source"
+        )
 
 
 def grid_step(deviation: float) -> float:
@@ -150,4 +152,4 @@ def grid_step(deviation: float) -> float:
 
 def _check(deviation: Any) -> None:
     if not 1e-200 < deviation < 1e200:
-        raise PrivacyError(f"expected noise of a positive deviation, got {deviation}: nothing would be hidden")
+        raise PrivacyError(f"expected a positive deviation of the noise, got {deviation}: it would hide nothing")

@@ -63,5 +63,5 @@ class StepPlan:
         return self.selection.event(self.rate, self.multiplier)
 
     def charge(self, steps: int) -> Charge:
-        """What so many steps cost."""
+        """The cost of this many steps."""
         return Charge(self.event(), steps)

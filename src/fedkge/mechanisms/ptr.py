@@ -13,15 +13,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from fedkge.base.errors import PrivacyError
-from fedkge.mechanisms.clipping import Clip
 from fedkge.mechanisms.events import SampledTest
+from fedkge.mechanisms.gap_selection import GapSelection
 from fedkge.mechanisms.gaps import Ordered, candidates
 from fedkge.mechanisms.noise import NoiseSource
-from fedkge.mechanisms.selection import Built, Rows, Selected, Selection, SelectionSettings, Touched
+from fedkge.mechanisms.selection import Selected, Touched
 
 
 @dataclass(frozen=True, slots=True)
-class Ptr(Selection):
+class Ptr(GapSelection):
     """Guesses by Gumbel noise where the sorted norms fall most, and releases the rows above if a noisy gap is wide.
 
     Sensitivity: one triple moves a gap by at most min(2 C2, sqrt(2) C1) and two gaps against each other by at most
@@ -29,41 +29,15 @@ class Ptr(Selection):
     with probability `failure`, on one Poisson sample; charged in full whether the test passes or not. Proof:
     docs/proofs/ptr.md. Work: O(batch + touched log touched), although gaps beyond the touched rows take part too.
 
+    >>> from fedkge.mechanisms.clipping import Clip
     >>> few = Touched(np.array([5], np.int32), np.array([1]), np.array([1.2]), table=100)
     >>> selected = Ptr(Clip(1.2, 0.8), batch=1).select(few, NoiseSource.research(0))
     >>> selected.passed, selected.rows.tolist()
     (False, [])
     """
 
-    clip: Clip
-    batch: int
-    gap_multiplier: float = 1.0
-    """sigma_r, of the guess."""
-    test_multiplier: float = 1.0
-    """sigma_p, of the test."""
-    failure: float = 1e-6
-    """delta_t, how probable it is that the test passes without a gap."""
-
     name: ClassVar[str] = "ptr"
     is_private: ClassVar[bool] = True
-    releases_all: ClassVar[bool] = False
-    makes_tests: ClassVar[bool] = True
-
-    @classmethod
-    def build(cls, settings: SelectionSettings, rows: Rows | None = None) -> Built:  # noqa: ARG003 - drawn per step
-        """Guess, test and gradient have the same multiplier."""
-        noise = settings.noise
-        return cls(settings.clip, settings.batch, noise, noise, settings.failure), noise
-
-    @classmethod
-    def check(cls, settings: SelectionSettings) -> None:
-        """There must be gaps to choose from."""
-        candidates(settings.batch, settings.entities)
-
-    @property
-    def made_for(self) -> tuple[Clip, int]:
-        """The clip and batch that the bound on gaps holds for."""
-        return self.clip, self.batch
 
     def __post_init__(self) -> None:
         if not (self.batch >= 1 and self.gap_multiplier > 0 and self.test_multiplier > 0 and 0 < self.failure < 0.5):

@@ -38,7 +38,7 @@ def respond(asked: Cells, held: Cells, epsilon: float, source: NoiseSource) -> C
     [2, 5]
     """
     if len(asked) and (np.diff(asked) <= 0).any():
-        raise PrivacyError("expected every cell to be asked at most once, in ascending order; some come twice")
+        raise PrivacyError("expected distinct cells in ascending order, got a cell twice or in another order")
     lies = source.generator.integers(0, WORDS, len(asked)) < math.ceil(WORDS * flip_chance(epsilon) * UPWARDS)
     places = np.minimum(np.searchsorted(held, asked), max(0, len(held) - 1))
     truth = held[places] == asked if len(held) else np.zeros(len(asked), bool)

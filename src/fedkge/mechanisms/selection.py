@@ -93,7 +93,8 @@ class Selection(Protocol):
     """A private choice of entity rows. Relation rows are always released, all of them, with noise.
 
     A class that names this one as its base states `name`, `is_private` and `releases_all`, and writes `build`, `select`
-    and `event`. The other methods have an answer here that suits a selection without tests that draws nothing once.
+    and `event`. The other methods have an answer here that suits a selection without tests that releases nothing before
+    training.
     """
 
     name: ClassVar[str]
@@ -119,7 +120,7 @@ class Selection(Protocol):
     @classmethod
     def draw(cls, settings: SelectionSettings, triples: Rows, source: NoiseSource) -> Rows:
         """The rows that are chosen once from distinct triples; `events_once` says what that costs."""
-        raise NotImplementedError(f"selection {cls.name} draws nothing once")
+        raise NotImplementedError(f"selection {cls.name} releases nothing before training")
 
     @property
     def made_for(self) -> tuple[Clip, int] | None:

@@ -1,4 +1,4 @@
-"""Several runs side by side: what each costs, what each gives away, what each is worth."""
+"""Several runs side by side: privacy cost, leakage and utility."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedkge.report.verdict import strongest
 
 FORMAT = 1
 PLANE = "plane"
-FOR_OWNER = "For the owner of the data: these figures are computed from private triples, and no budget paid for them."
+FOR_OWNER = "For the owner of the data only: these figures come from private triples, and no budget paid for them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +162,11 @@ def _notes(documents: Sequence[Document]) -> tuple[str, ...]:
         frozenset((row.attack, row.adversary, row.design) for row in document.attacks.rows) for document in documents
     }
     if len(sets) > 1:
-        notes.append("Not all runs were attacked in the same ways: the strongest attack may be missing in some.")
+        notes.append("The runs were not all attacked in the same ways. The strongest attack may be missing for some.")
     if any(control.name == PRIVATE_CONTROL for control in first.utility.rows):
-        notes.append(f"The gain is over {PRIVATE_CONTROL} of the same run, both sides.")
+        notes.append(f"The gain is the both-sided MRR minus that of the control {PRIVATE_CONTROL!r} of the same run.")
     notes.append(
-        "Strongest attack: the one with the highest corrected lower end on canaries (designs C, R), last round."
+        "The strongest attack has the highest corrected lower end on canaries (designs C and R) after the last round."
     )
     return tuple(notes)
 
@@ -180,6 +180,6 @@ def _plane_text(runs: Sequence[ComparedRun], controls: Sequence[UtilityRow]) -> 
         "Utility and defence",
         f"The strongest attack's AUC against both-sided MRR, a point per run. {points or 'No run has both.'} "
         f"Vertical lines: {lines or 'none'}.",
-        "Right is useful, down is private; guessing is the dotted line. A run left of the popularity lines is not "
-        "worth any privacy cost.",
+        "Runs on the right are useful, runs at the bottom are private. The dotted line is guessing. A run on the left "
+        "of the popularity lines does not justify any privacy cost.",
     )

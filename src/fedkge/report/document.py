@@ -15,20 +15,20 @@ from fedkge.accounting.posterior import GuessWorth
 from fedkge.audit.metrics import Estimate, RateAtFpr
 from fedkge.base.short_repr import short_repr
 
-FORMAT = 2
+FORMAT = 3
 
 Copy: TypeAlias = Literal["shareable", "for-owner"]
-"""The shareable copy holds what is public or paid for; whatever was computed from private triples besides is the
-owner's (`fedkge.report.shareable`)."""
+"""The shareable copy holds what is public or paid for. What else was computed from private triples is for the
+owner (`fedkge.report.shareable`)."""
 VerdictKind: TypeAlias = Literal[
     "claim contradicted",
     "leakage found",
     "no leakage found by these attacks",
-    "not measured",
+    "not tested",
     "promise",
     "no promise",
 ]
-"""The last two are those of a shareable copy, which says what was promised and not what was measured."""
+"""A shareable copy has one of the last two: it says what was promised, not what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ClientClaim:
-    """What one client was promised, and what its ledger says it has spent; None where nothing bounds it.
+    """What one client was promised, and what its ledger says it has spent; None if nothing bounds it.
 
-    `guess` is what a guess about one of its triples is worth, at even odds; None where nothing is guaranteed.
+    `guess` is what a guess about one of its triples is worth, at even odds; None if nothing is guaranteed.
     """
 
     client: str
@@ -81,8 +81,8 @@ class ClientClaim:
 class HeldCopy:
     """How much of a client's graph its noisy copy holds, estimated from released values alone.
 
-    `true` is the number of true triples to be expected among those that the copy believes, `precision` their share of
-    these (None where nothing is believed), `share` their share of the client's public number of triples.
+    `true` is the expected number of true triples among those that the copy believes. `precision` is `true` divided by
+    `believed` (None if nothing is believed), `share` is `true` divided by the client's public number of triples.
     """
 
     client: str
@@ -96,11 +96,11 @@ class HeldCopy:
 @short_repr("client")
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The promise in full; `clients` is empty where none was made.
+    """The whole promise; `clients` is empty if there is none.
 
-    `epsilon` is what the victim's ledger says was spent, which is what this run claims; `promised` is its budget, None
-    where spending was counted and not limited. `limit_tpr` is the most that the claim allows at `limit_fpr`. `guessing`
-    says in words what a guess about one triple is worth, once for all clients of which the same is true.
+    `epsilon` is what the victim has spent by its ledger: this is what the run claims. `promised` is its budget; None if
+    spending was counted and not limited. `limit_tpr` is the highest rate that the claim allows at `limit_fpr`.
+    `guessing` says in words what a guess about one triple is worth; clients with the same chances share a line.
     """
 
     mechanism: str
@@ -156,7 +156,7 @@ class DesignFacts:
 
 @dataclass(frozen=True, slots=True)
 class AttackRow:
-    """How one attack did after the last round that was attacked; `leaks` is None where the design does not count."""
+    """How one attack did after the last round that was attacked; `leaks` is None if the design does not count."""
 
     attack: str
     adversary: str
@@ -199,7 +199,7 @@ class AttackSeries:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """All attacks that were made; without any, `rows` is empty and `missing` says so."""
+    """All attacks that were run; if there are none, `rows` is empty and `missing` says so."""
 
     missing: str
     level: float
@@ -259,8 +259,8 @@ class UtilityRow:
 class PaidFigure:
     """A client's mean reciprocal rank, released with noise and paid for with `epsilon` (docs/proofs/metrics.md).
 
-    Raw ranks of `split` among all its names, both sides; `triples` is its noisy number of them, `deviation` about how
-    far the noise moves `mrr`.
+    It is the mean over raw ranks of `split` among all names of the client, both sides. `triples` is the noisy number of
+    these triples. `deviation` is about how far the noise moves `mrr`.
     """
 
     client: str
@@ -274,9 +274,9 @@ class PaidFigure:
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """What the model is worth, beside what needs no model; `gain` is over the noisy popularity control.
+    """How well the model ranks, beside controls without a model; `gain` is over the noisy popularity control.
 
-    `paid` may be passed on; all else is exact, and the owner's.
+    `paid` may be passed on. Everything else is exact, and for the owner only.
     """
 
     missing: str
@@ -290,7 +290,7 @@ class Utility:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class ExposedTriple:
-    """A real training triple, by name, and which attacks named it."""
+    """A real training triple, by name, and the attacks that found it."""
 
     head: str
     relation: str
@@ -313,7 +313,7 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How to repeat it."""
+    """How to repeat the run and the report."""
 
     seed: int | None
     targets_seed: int | None
@@ -323,7 +323,7 @@ class Method:
     configuration_hash: str
     configuration: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
-    """Hashes of the files that the owner's copy was made from: functions of private data, so of that copy alone."""
+    """Hashes of the files that the owner's copy was made from. They depend on private data."""
     notice: str
 
 

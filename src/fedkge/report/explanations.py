@@ -55,19 +55,19 @@ def _roc(design: DesignFacts, curves: Sequence[Curve], claim: Claim) -> FigureTe
     best = max(curves, key=lambda curve: tpr_at(curve, shown))
     alt = (
         f"ROC curves of {len(curves)} attacks on design {design.design}, both axes logarithmic. At a false-positive "
-        f"rate of {percent(shown)} the highest curve, {best.attack}, has found {percent(tpr_at(best, shown))} of the "
+        f"rate of {percent(shown)}, the highest curve, {best.attack}, finds {percent(tpr_at(best, shown))} of the "
         "members."
     )
     limit = (
-        f"The dashed line is the most that epsilon {epsilon(claim.epsilon)} allows: a curve clearly above it "
+        f"The dashed line is the highest curve that epsilon {epsilon(claim.epsilon)} allows. A curve clearly above it "
         "contradicts the claim."
         if claim.epsilon is not None
         else "There is no dashed limit, because no promise was made."
     )
     caption = (
-        "How many members an attacker finds (up) for how many false accusations (right). Guessing is the dotted "
-        f"diagonal; higher is worse for the data owner. {limit} Grey: false-positive rates below "
-        f"{percent(design.smallest_fpr)}, about which {design.non_members:,} non-members say nothing reliable."
+        "The share of members that an attacker finds (up) against the share of non-members it wrongly accuses (right). "
+        f"The dotted diagonal is guessing. Higher is worse for the data owner. {limit} The grey area has "
+        f"false-positive rates below {percent(design.smallest_fpr)}: {design.non_members:,} non-members are too few."
     )
     return FigureText(f"roc-{design.design}", f"ROC on design {design.design}", alt, caption)
 
@@ -79,7 +79,7 @@ def _auc_by_round(design: DesignFacts, series: Sequence[AttackSeries]) -> Figure
         f"{share(best.auc[0].value)} in round {best.rounds[0]} to {share(best.auc[-1].value)} in round "
         f"{best.rounds[-1]}."
     )
-    caption = "AUC after each attacked round, with its interval for the strongest attack. Guessing is the dotted line."
+    caption = "AUC after each attacked round, with the interval of the strongest attack. The dotted line is guessing."
     return FigureText(f"auc-{design.design}", f"Attacks on design {design.design} by round", alt, caption)
 
 
@@ -93,10 +93,11 @@ def _epsilon_by_round(spending: Spending, claim: Claim, audit: Audit) -> FigureT
         f"{spending.rounds[-1]}.{budget}{shown}"
     )
     caption = (
-        "What the ledger says was spent (an upper bound, by proof) and what the audit shows (a lower bound, by "
-        "measurement). The truth lies between the two; a lower bound above the upper one would contradict the claim."
+        "The epsilon that the ledger says was spent (an upper bound, by proof) and the epsilon that the audit shows (a "
+        "lower bound, by measurement). The true epsilon lies between them. A lower bound above the upper bound would "
+        "contradict the claim."
         if audit.missing != IN_OWNERS_COPY
-        else "What the ledger says the rounds have spent: an upper bound, by proof."
+        else "The epsilon that the ledger says the rounds have spent: an upper bound, by proof."
     )
     return FigureText("epsilon", "Epsilon by round", alt, caption)
 
@@ -108,7 +109,7 @@ def _utility(utility: Utility) -> FigureText:
         f"head {share(first.head)}, both {share(first.both)}."
     )
     caption = (
-        "Ranking tails is easy: counting does it well. What the model adds shows in the heads, and in both sides taken "
-        "together, against the popularity controls."
+        "Ranking tails is easy: counting does it well. To see what the model adds, compare heads, and both sides "
+        "together, with the popularity controls."
     )
     return FigureText("utility", "Utility beside the controls", alt, caption)

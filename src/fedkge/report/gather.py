@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 from fedkge import __version__
 from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
-from fedkge.graph.datasets import DATASETS
 from fedkge.report.document import (
     FORMAT,
     Attacks,
@@ -75,17 +74,17 @@ NOTHING_MEASURED: Measured = (
     Utility(NO_FIGURE_PAID, None, (), None, ""),
     Exposed(IN_OWNERS_COPY, 0.0, 0, 0, (), 0),
 )
-"""What a shareable copy says of all that was measured on private triples, whether it was measured or not."""
+"""What a shareable copy says about every measurement on private triples, measured or not."""
 
 
 def _measured(run: Path, configuration: Configuration, beside: Sequence[Path]) -> Measured:
-    """What was computed from private triples without paying for it: the owner's."""
+    """What was computed from private triples and not paid for: for the owner only."""
     audit = gather_audit(run)
     return audit, gather_attacks(run, audit), gather_utility(run, configuration, beside), gather_exposed(run)
 
 
 def _with_paid(utility: Utility, paid: tuple[PaidFigure, ...], copy: Copy) -> Utility:
-    """With the figures that were paid for; a shareable copy has no others."""
+    """Add the figures that were paid for; a shareable copy has no others."""
     return replace(utility, paid=paid, missing="" if paid and copy == "shareable" else utility.missing)
 
 
@@ -120,15 +119,8 @@ def _method(run: Path, configuration: Configuration, provenance: dict[str, Any],
         configuration_hash=str(provenance.get("configuration", "")),
         configuration=tuple((kebab(key), _shown(key, value)) for key, value in changed.items()),
         files=fingerprints(run) if copy == "for-owner" else (),
-        notice=_notice(configuration, provenance, copy),
+        notice=str(provenance.get("notice" if copy == "for-owner" else "acknowledgement", "")),
     )
-
-
-def _notice(configuration: Configuration, provenance: dict[str, Any], copy: Copy) -> str:
-    """Whom to acknowledge. What was noticed while a private file was read, such as skipped triples, is the owner's."""
-    if copy == "shareable" and configuration.data.source not in DATASETS:
-        return ""
-    return str(provenance.get("notice", ""))
 
 
 def _shown(key: str, value: Any) -> str:

@@ -28,9 +28,9 @@ ATTACKS, EXPOSED, AUDIT = "attacks.json", "exposed.json", "audit.json"
 AGAIN = "attack the run again (`fedkge attack`)"
 AUDIT_AGAIN = "audit again (`fedkge audit`)"
 CURVES = 5
-"""Curves of the so many strongest attacks of a design are drawn."""
+"""For each design, the curves of so many strongest attacks are drawn."""
 NAMED = 100
-"""So many exposed triples are listed, those that most attacks found first."""
+"""At most so many exposed triples are listed, ordered by how many attacks found them."""
 OF_REAL_TRIPLES = ("B", "D", "R")
 """Designs whose members are real triples and whose non-members look like them."""
 
@@ -123,7 +123,7 @@ def _series(group: Sequence[Outcome]) -> AttackSeries:
 
 
 def gather_audit(run: Path) -> Audit:
-    """The audit's findings, all of them: the reader sees how often was looked."""
+    """All findings of the audit, so that the reader sees how many there are."""
     content = read_audit_file(run / AUDIT)
     if content is None:
         return Audit(NOT_AUDITED, None, 0, 0, None, None, None, 0, (), None, None, "", "", ())
@@ -156,16 +156,16 @@ def gather_audit(run: Path) -> Audit:
 def _audit_warnings(content: Mapping[str, Any]) -> tuple[str, ...]:
     found = []
     if content["coins"] != "independent":
-        found.append("The coins of the canaries follow from a research seed: whoever knows it knows them.")
+        found.append("The coins of the canaries come from a research seed. Anyone who knows the seed knows the coins.")
     if (looks := len(content["plans"])) > 1:
-        found.append(f"This run was audited in {looks} ways; the correction covers only the last one.")
+        found.append(f"This run was audited in {looks} ways. The correction covers only the last one.")
     if content.get("asked") is not None:
         found.append(asked_about(content["asked"], content["canaries"]))
     return tuple(found)
 
 
 def gather_exposed(run: Path) -> Exposed:
-    """How many real triples some attack found, and which."""
+    """The real triples that at least one attack found."""
     content = read_exposed_file(run / EXPOSED)
     if content is None:
         return Exposed(NOT_EXPOSED, 0.0, 0, 0, (), 0)

@@ -23,7 +23,7 @@ TONES = {
     "claim contradicted": "contradicted",
     "leakage found": "leakage",
     "no leakage found by these attacks": "none",
-    "not measured": "unmeasured",
+    "not tested": "unmeasured",
     "promise": "none",
     "no promise": "unmeasured",
 }

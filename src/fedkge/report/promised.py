@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LIMIT_FPR = 0.01
 MUCH = 0.5
-"""A limit above this share of the members is no comfort, and the report says so."""
+"""If the limit is above this share of the members, the report warns."""
 POINTS = 8
-"""Epsilon is computed after at most so many rounds: each takes an accountant a moment."""
+"""Epsilon is computed after at most so many rounds, because each takes time."""
 
 
 def roc_limit(fpr: float, epsilon: float | None, delta: float | None) -> float:
@@ -98,7 +98,7 @@ def _no_claim(configuration: Configuration) -> Claim:
         warnings=(),
         trusted=trusted(configuration, promised=False),
         released=released(configuration),
-        not_covered=("Everything: without a promise, nothing is covered.",),
+        not_covered=("Everything: there is no promise.",),
     )
 
 
@@ -112,7 +112,7 @@ def _client(ledger: Ledger, name: str) -> ClientClaim:
 
 
 def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
-    """What a guess is worth, once for all clients of which the same is true."""
+    """What a guess is worth; clients with the same chances share a line."""
     alike: dict[str, list[str]] = {}
     for client in clients:
         if client.guess:
@@ -124,12 +124,12 @@ def _guessing(clients: Iterable[ClientClaim]) -> Iterator[str]:
 def _meaning(client: str, limit: float) -> str:
     """The claim in terms of what an attacker can do."""
     reach = (
-        f"By proof, an attacker who sees everything that {client} sends, and accuses {percent(LIMIT_FPR)} of the "
-        f"non-members wrongly, finds no more than {100 * limit:.4g} % of the members, whatever the attack."
+        f"By proof, no attacker who sees everything that {client} sends and accuses {percent(LIMIT_FPR)} of the "
+        f"non-members wrongly finds more than {100 * limit:.4g} % of the members."
     )
     if limit <= MUCH:
         return reach
-    return f"{reach} So large an epsilon allows much on paper: judge it together with the attacks and the audit."
+    return f"{reach} This epsilon is large and allows much: judge it together with the attacks and the audit."
 
 
 def _held(run: Path, promises: Mapping[str, Promise]) -> Iterator[HeldCopy]:
@@ -151,9 +151,11 @@ def _warnings(promise: Promise, clients: tuple[ClientClaim, ...]) -> tuple[str, 
     found += [f"No promise holds: {fault_words(fault)}." for fault in faults(promise)]
     over = [f"{client.client} ({epsilon(client.spent)})" for client in clients if not client.within]
     if over:
-        found.append(f"More was spent than the {epsilon(promise.epsilon)} that was promised, by {', '.join(over)}.")
+        found.append(f"Clients spent more than the promised {epsilon(promise.epsilon)}: {', '.join(over)}.")
     if promise.epsilon is None:
-        found.append(f"No budget was set: the claim is what the ledger has counted, at delta {small(promise.delta)}.")
+        found.append(
+            f"No budget was set. The claim is the epsilon that the ledger has counted at delta {small(promise.delta)}."
+        )
     return tuple(found)
 
 

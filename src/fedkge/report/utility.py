@@ -1,4 +1,4 @@
-"""What the model is worth: metrics.jsonl of this run, and of runs beside it, against the controls."""
+"""The utility of the model: metrics.jsonl of this run, and of runs beside it, against the controls."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _label(configuration: Configuration) -> str:
 
 def _sentence(run: UtilityRow, control: UtilityRow | None) -> str:
     if control is None:
-        return "There is no popularity control to compare with."
+        return "The run has no popularity control to compare with."
     gain = run.both - control.both
     if gain <= 0:
         return (
-            f"The model ranks no better than counting does: both-sided MRR {share(run.both)}, against "
-            f"{share(control.both)} for counting with noise. It is not worth a privacy cost."
+            f"The model does not rank better than counting: both-sided MRR {share(run.both)}, against "
+            f"{share(control.both)} for noisy counting. It does not justify a privacy cost."
         )
     return (
-        f"Both-sided MRR {share(run.both)}, {signed(gain)} against counting how often names occur with noise for "
-        f"epsilon 1 ({share(control.both)}), which needs no model."
+        f"Both-sided MRR {share(run.both)}. This is {signed(gain)} against noisy counting of names at epsilon 1 "
+        f"({share(control.both)}), which needs no model."
     )

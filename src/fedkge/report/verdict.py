@@ -15,7 +15,7 @@ from fedkge.report.wording import IN_OWNERS_COPY
 
 CHANCE = 0.5
 REAL = "B"
-"""The design nearest to what an attacker of real data wants; it does not count, see `wording.DESIGNS`."""
+"""The design nearest to a real attack; it does not count for the verdict, see `wording.DESIGNS`."""
 
 
 def corrected_low(auc: Estimate, level: float, tests: int) -> float:
@@ -52,18 +52,18 @@ def judged(rows: Sequence[AttackRow], designs: Sequence[DesignFacts], level: flo
 
 
 def _turned(auc: Estimate) -> Estimate:
-    """The same attack with its sign turned round."""
+    """The same attack with its sign reversed."""
     return Estimate(1.0 - auc.value, 1.0 - auc.high, 1.0 - auc.low)
 
 
 def strongest(rows: Sequence[AttackRow]) -> AttackRow | None:
-    """The attack with the highest lower end among those that count; with the highest AUC if none counts."""
+    """Of the attacks that count, the one whose corrected interval has the highest lower end; None if none counts."""
     counted = [row for row in rows if row.corrected_low is not None]
     return max(counted, key=lambda row: (row.corrected_low or 0.0, row.auc.value), default=None)
 
 
 def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float = LEVEL) -> Verdict:
-    """The verdict: a contradicted claim before leakage, leakage before none, and nothing without a measurement."""
+    """The verdict: a contradicted claim comes before leakage; without a measurement there is no finding."""
     counted = [row for row in rows if row.leaks is not None]
     found = [row for row in counted if row.leaks]
     bound = audit.largest
@@ -79,8 +79,8 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         kind = "leakage found"
         sentence = (
             f"Leakage found: {count(len(found))} of {count(len(counted))} attacks on triples that a coin chose differ "
-            "from chance, and the strongest tells a triple in the data from one that is not in "
-            f"{percent(max(best.auc.value, 1.0 - best.auc.value))} of all pairs."
+            "from chance. Given one triple from the data and one that is not in it, the strongest attack picks the "
+            f"right one in {percent(max(best.auc.value, 1.0 - best.auc.value))} of cases."
         )
     elif bound is not None and bound.epsilon > 0:
         kind = "leakage found"
@@ -89,10 +89,8 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
         kind = "no leakage found by these attacks"
         sentence = f"No leakage found by these attacks: {_nothing(len(counted), bound is not None)}."
     else:
-        kind = "not measured"
-        sentence = (
-            "Not measured: no attack or audit that counts was made, so this run may give away anything or nothing."
-        )
+        kind = "not tested"
+        sentence = "Not tested: no attack or audit that counts for the verdict was run on this federation."
     return Verdict(
         kind=kind,  # type: ignore[arg-type]
         sentence=sentence,
@@ -107,11 +105,11 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
 
 
 def promise_alone(claim: Claim, level: float = LEVEL) -> Verdict:
-    """The head of a shareable copy: what was promised. What was measured is not for others."""
+    """The head of a shareable copy: the promise alone, because measurements are for the owner."""
     if claim.epsilon is not None:
         kind, sentence = "promise", f"Promise: epsilon {epsilon(claim.epsilon)} at delta {small(claim.delta or 0.0)}."
     elif claim.clients:
-        kind, sentence = "no promise", "No promise: what the ledger counts is no guarantee."
+        kind, sentence = "no promise", "No promise: the epsilon in the ledger is not a guarantee."
     else:
         kind, sentence = "no promise", "No promise: this run has no defence."
     return Verdict(
@@ -130,7 +128,7 @@ def promise_alone(claim: Claim, level: float = LEVEL) -> Verdict:
 def _nothing(tests: int, audited: bool) -> str:
     parts = [f"none of {count(tests)} differs from chance"] if tests else []
     parts += ["the audit's bound is 0"] if audited else []
-    return ", and ".join(parts) + "; that is no proof that there is none"
+    return ", and ".join(parts) + ". This does not prove that nothing leaks"
 
 
 def _remarks(rows: Sequence[AttackRow], claim: Claim, audit: Audit) -> tuple[str, ...]:
@@ -145,16 +143,16 @@ def _remarks(rows: Sequence[AttackRow], claim: Claim, audit: Audit) -> tuple[str
     if real is not None:
         remarks.append(
             f"On real triples (design {REAL}) the strongest attack, {real.attack}, has AUC {share(real.auc.value)} "
-            f"({share(real.auc.low)} to {share(real.auc.high)}); membership may not be its only reason."
+            f"({share(real.auc.low)} to {share(real.auc.high)}). Membership may not be the only reason for it."
         )
     if not claim.clients:
-        remarks.append("No promise was made: nothing limits what this run gives away, whatever the attacks found.")
+        remarks.append("No promise was made. Nothing limits what this run reveals, whatever the attacks found.")
         if audit.largest is not None and audit.ceiling is not None:
             shown, most = at_least(audit.largest.epsilon), at_least(audit.ceiling)
             remarks.append(f"The audit shows an epsilon of at least {shown}; it could show at most {most}.")
     elif claim.epsilon is not None and audit.largest is None:
         remarks.append(
-            f"The run claims epsilon {epsilon(claim.epsilon)}. No audit has tested that; attacks alone cannot."
+            f"The run claims epsilon {epsilon(claim.epsilon)}. No audit has tested this, and attacks alone cannot."
         )
     elif claim.epsilon is not None and audit.largest is not None:
         remarks.append(_against_claim(claim.epsilon, audit.largest.epsilon, audit.ceiling or 0.0))
@@ -166,17 +164,16 @@ def _against_claim(claimed: float, bound: float, ceiling: float) -> str:
     if bound > claimed:
         return f"The run claims epsilon {epsilon(claimed)}; {shown}. Code, plan or proof is wrong: do not release it."
     if ceiling <= claimed:
-        return f"The run claims epsilon {epsilon(claimed)}; {shown}, so it could not refute the claim, true or not."
-    return f"The run claims epsilon {epsilon(claimed)}; {shown}: not contradicted, which is no proof."
+        return f"The run claims epsilon {epsilon(claimed)}; {shown}. So this audit could not have refuted the claim."
+    return f"The run claims epsilon {epsilon(claimed)}; {shown}. This does not contradict the claim, nor prove it."
 
 
 def _rule(tests: int, level: float) -> str:
     return (
-        "An attack counts as leakage when its AUC's confidence interval, after the last round, does not hold chance; "
-        "an attacker can turn the sign round. The interval is widened for the number of attacks "
-        f"({count(tests)} here, Bonferroni), so that all of them together raise a false alarm in at most "
-        f"{percent(1 - level)} of runs without leakage. Only "
-        "triples that a coin chose are counted, random ones (design C) or real ones (design R): there nothing but "
-        "chance decided who is a member. On other real triples an attack may also do well for other reasons. An audit "
-        "counts when its bound is above 0."
+        "An attack counts as leakage if the confidence interval of its AUC after the last round does not contain "
+        "chance. (An AUC below chance counts too, because an attacker can reverse the sign.) The interval is widened "
+        f"for the number of attacks ({count(tests)} here, Bonferroni): all attacks together raise a false alarm in at "
+        f"most {percent(1 - level)} of runs without leakage. Only attacks on triples that a coin chose count: random "
+        "triples (design C) or real ones (design R). There, only chance decided which triples are members. On other "
+        "real triples an attack may do well for other reasons. An audit counts if its bound is above 0."
     )

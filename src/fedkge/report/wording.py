@@ -1,4 +1,4 @@
-"""The report's fixed sentences: what is released, whom one must trust, what no number here covers."""
+"""The report's fixed sentences: what is released, whom a client must trust, and what the promise does not cover."""
 
 from __future__ import annotations
 
@@ -6,52 +6,54 @@ from fedkge.accounting.facts import NameRule
 from fedkge.configuration import Configuration
 from fedkge.runs.released import described
 
-NO_PROMISE = "No promise was made: this run has no defence, and nothing limits what its messages give away."
-NOT_ATTACKED = "Not measured: no attack has been made on this run (`fedkge attack RUN`)."
-NOT_AUDITED = "Not measured: this run has not been audited (`fedkge audit`)."
+NO_PROMISE = "No promise: this run has no defence. Nothing limits what its messages reveal."
+NOT_ATTACKED = "Not tested: no attack was run on this federation (`fedkge attack RUN`)."
+NOT_AUDITED = "Not tested: no audit was run on this federation (`fedkge audit`)."
 NOT_RANKED = "Not measured: the run has no test result."
-NOT_EXPOSED = "Not measured: the attacks on this run did not keep which triples they found (`fedkge attack RUN` again)."
+NOT_EXPOSED = (
+    "Not known: the attacks on this run did not record which triples they found. Run `fedkge attack RUN` again."
+)
 
 IN_OWNERS_COPY = (
-    "Not in this copy: measurements on private triples are in the owner's copy, because no budget has paid for them."
+    "Not in this copy: no privacy budget paid for measurements on private triples. The owner's copy has them."
 )
-FIGURES = "Figures about held-out triples, with noise, once, to whoever is given the report."
+FIGURES = "Noisy figures about held-out triples, once, to everybody who gets the report."
 NO_FIGURE_PAID = (
-    "No figure was paid for: how well the model ranks private triples stands in the owner's copy alone "
-    "(`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on)."
+    "No figure was paid for. Only the owner's copy says how well the model ranks private triples. "
+    "`fedkge report RUN --metrics-epsilon 1` pays for a figure that may be passed on."
 )
 
-PLAUSIBLE = "a model that merely knows what is plausible separates the two."
+PLAUSIBLE = "a model that only knows what is plausible can tell them apart."
 DESIGNS: dict[str, tuple[str, str, str]] = {
     "R": ("real triples that a coin left in the data", "real triples that a coin took out before training", ""),
-    "C": ("random triples that were inserted (canaries)", "random triples that were not", ""),
+    "C": ("random triples that were inserted (canaries)", "random triples that were not inserted", ""),
     "B": (
         "real training triples",
         "real triples that were held out",
-        "held-out triples differ from training triples in more than membership (names that occur once are never held "
-        "out).",
+        "held-out triples differ from training triples in more than membership. For example, a triple with a name that "
+        "occurs once is never held out.",
     ),
     "A": ("real training triples", "uniform random triples", PLAUSIBLE),
-    "D": ("real training triples", "the same with one end replaced by one that fits", PLAUSIBLE),
+    "D": ("real training triples", "the same triples with one end replaced by a plausible one", PLAUSIBLE),
 }
-"""Of each design: members, non-members, and why it does not count for the verdict (blank: it counts)."""
+"""For each design: members, non-members, and why it does not count for the verdict (blank if it counts)."""
 
-COUNTED = "Only chance decided who is a member."
+COUNTED = "Only chance decided which triples are members."
 COINS = ("C", "R")
-"""Designs in which a coin decided who is a member."""
+"""Designs in which a coin decided which triples are members."""
 DRAWN = (*COINS, "B")
 """Designs whose curves are drawn."""
 
 RELEASED = {
     "fede": (
-        "Each client's names of entities and its number of triples, as the promise says, to the server, once.",
-        "Each client's entity vectors, to the server, in every round.",
-        "Their average over the owners of each entity, to every client, in every round.",
+        "Once, to the server: each client's entity names and number of triples, in the form that the promise states.",
+        "In every round, to the server: each client's entity vectors.",
+        "In every round, to every client: for each entity, the average over the clients that own it.",
     ),
     "fedr": (
-        "Each client's names of relations and its number of triples, as the promise says, to the server, once.",
-        "Each client's relation vectors, to the server, in every round.",
-        "Their average over the owners of each relation, to every client, in every round.",
+        "Once, to the server: each client's relation names and number of triples, in the form that the promise states.",
+        "In every round, to the server: each client's relation vectors.",
+        "In every round, to every client: for each relation, the average over the clients that own it.",
     ),
     "isolated": ("Nothing: each client trains alone.",),
     "pooled": ("Every triple: all data was put together in one place before training.",),
@@ -59,74 +61,75 @@ RELEASED = {
 
 NAMES = {
     NameRule.FROM_TRIPLES: (
-        "Names: no list was given, so entity names follow from triples. Whoever aligns the vocabularies learns which "
-        "names a client has, and a triple that is the only mention of a name is not protected. Relation names are "
-        "public too."
+        "Names: no list was given, so the entity names come from the triples. The party that aligns the vocabularies "
+        "learns which names a client has. A triple that is the only mention of a name is not protected. Relation "
+        "names are public too."
     ),
     NameRule.LISTED: (
-        "Names: the data's owner says that entity names come from a list that was made without looking at triples, "
-        "which fedkge cannot check. Who aligns the vocabularies learns the list. Relation names are public too."
+        "Names: the data's owner says that the entity names come from a list that was made without looking at triples. "
+        "fedkge cannot check this. The party that aligns the vocabularies learns the list. Relation names are public "
+        "too."
     ),
     NameRule.THRESHOLD: (
-        "Relation names are public. (Entity names are covered: those that enough triples mention were released with "
-        "noise and paid for, the others stayed at home with their triples.)"
+        "Relation names are public. (Entity names are covered: names that enough triples mention were released by a "
+        "noisy threshold, and the budget paid for it. The other names and their triples were left out.)"
     ),
 }
-"""What a promise leaves open about names, by where they come from."""
+"""What a promise does not cover about names, by where the names come from."""
 NOT_COVERED = (
     "Sizes: numbers of entities, relations and rounds, and the size of every message.",
-    "Groups: a person with k triples in the data is protected k times less: epsilon is multiplied by k.",
-    "Exact figures: validation and test results, attacks and audits, which stand in the owner's copy alone.",
-    "What a client publishes by other ways, and what others can infer without its data.",
+    "Groups: if a person has k triples in the data, multiply epsilon by k.",
+    "Exact figures: validation and test results, attacks and audits. Only the owner's copy has them.",
+    "What a client publishes in other ways, and what others can infer without its data.",
 )
 
 LIMITS = (
-    "Attacks show what these attackers could do. A better one may do more: their success is a lower limit of what is "
-    "given away, never an upper one.",
-    "One run is one draw. The intervals cover the choice of the attacked triples, not the randomness of training.",
-    "The best F1 and the best round are chosen with the answers at hand, as the paper does. No attacker has them.",
-    "An attack that is sure about a few triples and ignorant about the rest can hide behind an AUC near chance. Look "
-    "at the left end of the ROC curve, and at the audit.",
-    "An AUC below chance counts as leakage too: an attacker who learns the sign elsewhere, as the shadow attack does, "
-    "can use it.",
-    "The audit's bound is what was shown, its ceiling what that number of guesses could show at most. A bound below "
-    "the claim confirms nothing.",
-    "A claim (epsilon, delta) rests on a proof, on code that does what the proof assumes, and on noise that nobody can "
-    "predict.",
+    "Attacks show what these attackers could do. A better attacker may do more: their success is a lower bound on what "
+    "the run reveals, never an upper bound.",
+    "The intervals cover the choice of the attacked triples, but not the randomness of training: this is one run.",
+    "The best F1 and the best round are chosen with knowledge of the answers, as in the paper. No attacker has that.",
+    "An attack can be sure about a few triples and still have an AUC near chance. Look at the left end of the ROC "
+    "curve, and at the audit.",
+    "An AUC below chance is leakage too: an attacker who learns the sign elsewhere, as the shadow attack does, can "
+    "use it.",
+    "The audit's bound is the epsilon that it showed. The ceiling is the largest epsilon that so many guesses could "
+    "show. A bound below the claim does not confirm the claim.",
+    "An (epsilon, delta) claim depends on a proof, on code that does what the proof assumes, and on noise that nobody "
+    "can predict.",
 )
 
 
 SHAREABLE_LIMITS = (
-    "This copy holds what is public and what a budget has paid for. Attacks, audits and exact figures are functions of "
-    "private triples: ask the owner whether they contradict the promise.",
+    "This copy contains only what is public and what a budget has paid for. Attacks, audits and exact figures depend "
+    "on private triples. Ask the owner whether they contradict the promise.",
     LIMITS[-1],
 )
 
 
 ORDINARY = (
-    "The attacked triples are real ones (design R). The shadow attack knows every triple but their coins: the worst "
-    "case, not a likely one."
+    "The attacked triples are real triples (design R). The shadow attack knows every triple except which of them are "
+    "in the data: this is the worst case, not a likely one."
 )
 
 
 def limits(configuration: Configuration) -> tuple[str, ...]:
-    """How far the page's numbers go."""
+    """What the page's numbers cannot say."""
     if configuration.experiment.canary_source == "real":
         return (ORDINARY, *LIMITS)
     return (*described(configuration).canaries, *LIMITS)
 
 
 def asked_about(asked: int, canaries: int) -> str:
-    """How many canaries a noisy copy was asked about, and what to do about it if they are few.
+    """How many canaries a noisy copy asked about, and what to do if they are few.
 
     >>> asked_about(900, 1000)
-    'The copy was asked about 900 of the 1,000 canaries.'
+    'The copy asked about 900 of the 1,000 canaries.'
     """
-    said = f"The copy was asked about {asked:,} of the {canaries:,} canaries."
+    said = f"The copy asked about {asked:,} of the {canaries:,} canaries."
     if 2 * asked >= canaries:
         return said
-    more = "Likely canaries (`--canary-source likely`) and a larger epsilon have more of them asked."
-    return f"{said} Of the others only counts tell. {more}"
+    more = "To have more of them asked, use `--canary-source likely` or a larger epsilon."
+    return f"{said} Only the counts reveal something about the others. {more}"
 
 
 def released(configuration: Configuration) -> tuple[str, ...]:
@@ -135,28 +138,28 @@ def released(configuration: Configuration) -> tuple[str, ...]:
         configuration.federation.strategy, (f"What strategy {configuration.federation.strategy} shares.",)
     )
     return (
-        (*known, "The final model, to whoever is given it.")
+        (*known, "At the end: the model, to everybody who gets it.")
         if configuration.federation.strategy != "isolated"
         else known
     )
 
 
 def trusted(configuration: Configuration, promised: bool) -> str:
-    """Whom a client must trust for the promise, or without one."""
+    """Whom a client must trust."""
     if configuration.federation.strategy == "pooled":
-        return "Everybody who holds the pooled data."
+        return "Everybody who has the pooled data."
     if configuration.federation.strategy == "isolated":
-        return "Nobody: nothing leaves a client but its own model, if it gives that away."
+        return "Nobody: nothing leaves a client, except its own model if it shares that."
     if promised:
         return (
-            "Only its own machine and its own random numbers. The server and all other clients may look at everything "
-            "that is sent, and may send back what they like."
+            "Only its own machine and its own random numbers. The server and all other clients may read every message "
+            "and may send anything back."
         )
-    return "The server and every other client, fully: vectors are sent as they are."
+    return "The server and every other client, fully: vectors are sent without protection."
 
 
 def not_covered(configuration: Configuration, names: NameRule | None) -> tuple[str, ...]:
-    """What the promise says nothing about."""
+    """What the promise does not cover."""
     size = ("The number of a client's training triples, which this run treats as public.",)
     return (
         NAMES[names or NameRule.FROM_TRIPLES],
@@ -169,12 +172,12 @@ def seed_note(noise_seed: int | None, defended: bool) -> str:
     """What the seeds mean for privacy."""
     if noise_seed is not None:
         return (
-            "RESEARCH SEED: the noise of this run can be repeated by anyone who knows the seed, and then subtracted. "
-            "No promise holds for it. Never release such a run."
+            "RESEARCH SEED: anyone who knows the seed can repeat the noise of this run and subtract it. No promise "
+            "holds. Never release such a run."
         )
     if defended:
         return (
-            "The noise came from the operating system's generator and was not kept. The seed repeats start values and "
-            "negatives only."
+            "The noise came from the operating system's generator and was not stored. The seed repeats only start "
+            "values and negatives."
         )
-    return "The seed repeats the run exactly; there is no noise in it."
+    return "The seed repeats the run exactly. The run has no noise."

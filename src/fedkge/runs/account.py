@@ -1,8 +1,8 @@
-"""The budget that a run has spent: its ledger, checked against the states and the model of the run.
+"""What a run has spent, for everybody who reads it: the ledger, checked against what was trained with it.
 
-Guarantee: a ledger without its newest lines is refused, for reading and for continuing, if the run directory or this
-machine's witness shows that the lines existed. What is checked and what cannot be noticed: docs/reference/ledger.md,
-"After damage, and after a rollback".
+Guarantee: a ledger from which whole lines were cut is refused, to be read and to be continued alike, wherever something
+in the run directory, or this machine's witness, shows that they were there. What is looked at, and what cannot be
+noticed: docs/reference/ledger.md, "After damage, and after a rollback".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedkge.base.errors import PrivacyError, RunError
 from fedkge.defences import chosen_defence
 from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.state_file import is_drawn, load_state, unknown_state
-from fedkge.store.durable_files import PARTIAL, fingerprint, load_facts
+from fedkge.store.durable_files import PARTIAL, START_AGAIN, fingerprint, load_facts
 from fedkge.store.result_files import Count, check_shape
 
 TENSORS = ".safetensors"
@@ -28,7 +28,7 @@ _LAST_ROUNDS: TypeAdapter[Any] = TypeAdapter(dict[str, Count])
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A saved client state that contains a draw. `beside`: it is still in its temporary file."""
+    """A client's state for which something was drawn: in its place, or still `beside` it."""
 
     path: Path
     client: str
@@ -38,9 +38,9 @@ class _Found:
 
 
 def open_account(run: Path) -> Ledger | None:
-    """The ledger of a run directory, for reading; None if no client has made a promise.
+    """The ledger of a run directory, to look at; None where nobody has promised anything.
 
-    Missing lines are a PrivacyError, because the spent budget is then unknown.
+    A PrivacyError where lines are missing: what was spent is then unknown.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def open_account(run: Path) -> Ledger | None:
     True
     """
     directory = RunDirectory(run)
-    states = list(_states(directory.checkpoints))  # before the ledger: a running client writes its line first
+    states = list(_states(directory.checkpoints))  # before the ledger: a run that goes on writes its line first
     configuration, provenance = directory.read_configuration() if directory.exists() else (None, {})
     defended = configuration is not None and chosen_defence(configuration).keeps_ledger
     if not defended and (not directory.ledger.is_file() or directory.ledger.stat().st_size == 0):
@@ -57,14 +57,14 @@ def open_account(run: Path) -> Ledger | None:
     _check(ledger, directory, states)
     if not ledger.clients and directory.ledger.stat().st_size:
         raise PrivacyError(
-            f"{directory.ledger}: expected a promise for each client, got none. If the run stopped at its first line, "
-            "`fedkge resume` it; otherwise restore the newest ledger"
+            f"{directory.ledger}: expected a promise for each client, got none. If the run was stopped at its first "
+            f"line, {START_AGAIN}; otherwise restore the newest ledger"
         )
     return ledger if ledger.clients else None
 
 
 def continue_account(directory: RunDirectory) -> Ledger:
-    """The ledger of a run directory, for writing, after the same checks; a new ledger if there is none.
+    """The ledger of a run directory, ready to be written, after the same checks; a new one where there is none.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def _check(ledger: Ledger, directory: RunDirectory, states: Iterable[_Found]) ->
 
 
 def _states(folder: Path) -> Iterator[_Found]:
-    """All client states in a checkpoint folder that contain a draw."""
+    """All clients' states in a folder of checkpoints for which something was drawn."""
     for path in sorted([*folder.glob(f"*{TENSORS}"), *folder.glob(f"*{TENSORS}{PARTIAL}")]):
         beside = path.name.endswith(PARTIAL)
         try:
@@ -93,7 +93,7 @@ def _states(folder: Path) -> Iterator[_Found]:
             tensors, facts = load_state(path)
         except RunError:
             if beside or not path.exists():
-                continue  # torn by a crash, or moved to its place just now: it released nothing
+                continue  # a crash has torn it, or it was put in its place meanwhile: nothing has left with it
             raise
         if is_drawn(tensors, facts):
             name = path.name.removesuffix(PARTIAL).removesuffix(TENSORS)
@@ -101,10 +101,10 @@ def _states(folder: Path) -> Iterator[_Found]:
 
 
 def _check_state(ledger: Ledger, state: _Found) -> None:
-    """Refuse a state whose draw is not in the ledger as released; a temporary file needs at least a charge.
+    """What was drawn is released in the ledger; or, where it is still beside its place, charged at least.
 
-    A round may save its state twice: when its synthetic graph is drawn, and after training on it. The second time, its
-    charge is already released. No client continues from a temporary file that the ledger has not released.
+    A round may keep its state twice: a copy when it is drawn, and again when it was trained on. The second time its
+    charge is released already. Nobody goes on from a state beside its place that the ledger has not released.
     """
     known = state.client in ledger.clients
     if known and ledger.has_released(state.client, state.fingerprint):
@@ -115,7 +115,7 @@ def _check_state(ledger: Ledger, state: _Found) -> None:
 
 
 def _check_model(ledger: Ledger, directory: RunDirectory) -> None:
-    """Refuse a model whose last rounds are not released in the ledger. This also works without checkpoints."""
+    """The last rounds that a model was made from are released, also where checkpoints were removed to save space."""
     if not directory.model.exists():
         return
     last_rounds = load_facts(directory.model).get(LAST_ROUNDS, {})
@@ -124,7 +124,7 @@ def _check_model(ledger: Ledger, directory: RunDirectory) -> None:
         entries = ledger.by_round(client) if client in ledger.clients else ()
         if not any(entry.released and entry.round is not None and entry.round >= number for entry in entries):
             raise PrivacyError(
-                f"{directory.model}: it contains round {number} of {client}, but {directory.ledger} does not. Lines "
-                "are missing, so the spent budget is unknown. Restore the newest ledger; without it, count the whole "
-                "budget as spent"
+                f"{directory.model}: it was made from round {number} of {client}, of which {directory.ledger} knows "
+                "nothing: lines are missing, so what was spent is unknown. Put back the newest ledger; without it, "
+                "count the whole budget as spent"
             )

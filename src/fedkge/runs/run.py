@@ -1,8 +1,8 @@
-"""A run: a trained federation, on disk and in memory.
+"""A run: what was trained, on disk and in memory.
 
 `model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
-`relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. If clients share
-no entities (isolated, FedR), each has its own table, `entities/c`. A defence that counts adds `counts/c/...`, the
+`relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. Where clients share
+no entities (isolated, FedR) each has a table of its own, `entities/c`. A defence that counts adds `counts/c/...`, the
 noisy counts that belong to the client's model (`fedkge.defences.release`).
 """
 
@@ -33,6 +33,7 @@ from fedkge.defences import chosen_defence
 from fedkge.defences.release import Release
 from fedkge.evaluation import Evaluations, evaluate
 from fedkge.graph import Graph, Vocabulary
+from fedkge.graph.catalogue import DATASETS
 from fedkge.graph.shards import client_names
 from fedkge.graph.summary import leaked
 from fedkge.models import Embedding, ModelShape, Tables, make_scorer
@@ -61,13 +62,13 @@ __all__ = [
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
 SITES = "sites.json"
-"""In a run gathered from a deployed federation: the site of each client."""
+"""In a run that was gathered from a federation: which site each client is."""
 LAST_ROUNDS = "last_rounds"
-"""A fact of a defended model: the last round of each client in it. The ledger must contain these rounds."""
+"""The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
 NUMBERED = "numbered"
-"""In a gathered run: how its sites numbered their names."""
+"""Of a gathered run: how its sites numbered their names, which is in no other order."""
 AT_THE_SITES = "at the sites"
-"""Replaces the digest of the data in the run of a federation's server."""
+"""In place of the digest of the data, in the run of a federation's server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +86,7 @@ class Run:
     metrics: Sequence[Mapping[str, Any]] = ()
     directory: Path | None = None
     ledger: Ledger | None = None
-    """The promise and the spent budget of each client; None without a defence."""
+    """What each client promised and spent; None without a defence."""
 
     def __repr__(self) -> str:
         options, clients = self.configuration, len(self.shards)
@@ -99,7 +100,7 @@ class Run:
         return f"Run of {options.data.source}: {'; '.join(parts)}"
 
     def epsilon(self) -> dict[str, float]:
-        """The epsilon that each client has spent, at its delta; infinite without a defence."""
+        """What each client has spent, at its delta; infinite without a defence."""
         if self.ledger is None:
             return dict.fromkeys(self.clients, math.inf)
         return {client: self.ledger.spent(client) for client in self.ledger.clients}
@@ -110,7 +111,7 @@ class Run:
         return client_names(len(self.shards))
 
     def embedding(self, client: str = "") -> Embedding:
-        """The model of one client (the first by default), over its own entities and relations."""
+        """One client's model (the first one's by default), over its own entities and relations."""
         client = client or self.clients[0]
         if client not in self.clients:
             raise ConfigurationError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
@@ -129,7 +130,7 @@ class Run:
     def prior(self, client: str) -> Prior | None:
         """What the client's release adds to its scores; None where it released nothing once."""
         released = self.released(client)
-        return released.prior(self.configuration.privacy.count_weight) if released else None
+        return chosen_defence(self.configuration).prior(self.configuration, released) if released else None
 
     def evaluate(
         self,
@@ -142,12 +143,12 @@ class Run:
         sample: int | None = None,
         threads: int | None = None,
     ) -> Evaluations:
-        """Rank every client's held-out triples on both sides, beside the popularity controls.
+        """Rank every client's held-out triples, both sides, beside the popularity controls.
 
-        The filter contains all true triples among the client's names, also those of other clients: a model that
-        learned one of them is not wrong. `as_a_client` filters by the client's own triples alone, as a client itself
-        would. `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples
-        that any client trains on are left out, unless `keep_leaked` or the configuration says otherwise.
+        Filtered by all true triples among the client's names, also those that others hold: a model that learned one
+        of them is not wrong. `as_a_client` filters by the client's own alone, all that it could do by itself.
+        `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
+        somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
         keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return Evaluations(
@@ -170,12 +171,12 @@ class Run:
 
 
 def shape_of(configuration: Configuration) -> ModelShape:
-    """The model shape of a configuration."""
+    """The model's shape that a configuration asks for."""
     return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
 
 
 def scorer_of(configuration: Configuration) -> Scorer:
-    """The scorer of a configuration.
+    """The scorer that a configuration asks for.
 
     >>> scorer_of(Configuration.of(model="complex")).name
     'ComplEx'
@@ -184,38 +185,46 @@ def scorer_of(configuration: Configuration) -> Scorer:
 
 
 def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: DataKey) -> dict[str, Any]:
-    """The facts saved beside the configuration: version, digests and acknowledgements."""
+    """What is saved beside the configuration: version, digests, and what must be acknowledged.
+
+    `notice` may tell what was skipped in a private file. `acknowledgement` is what a public data set asks for.
+    """
+    notice = "\n".join(sorted({shard.notice for shard in shards if shard.notice}))
     return {
         "fedkge": __version__,
         "configuration": configuration.identity,
         "data": key.digest(shards),
-        "notice": "\n".join(sorted({shard.notice for shard in shards if shard.notice})),
+        "notice": notice,
+        "acknowledgement": notice if configuration.data.source in DATASETS else "",
     }
 
 
 def check_has_data(path: Path, provenance: Mapping[str, Any]) -> None:
-    """Refuse the run of a federation's server: it has no triples, relations or budgets of its sites."""
+    """A federation's server has a table and no triples, relations or budgets: it must not speak for its sites."""
     if provenance.get("data") == AT_THE_SITES:
         raise RunError(
-            f"{path}: expected a run with triples, got the run of a federation's server; triples, relations and "
-            "budgets are at the sites. Use a site's run directory. To see all data, `fedkge federation gather` it"
+            f"{path}: the run of a federation's server; triples, relations and budgets are at the sites: run this on "
+            "a site's run directory, or, on data that may be seen, put all together with `fedkge federation gather`"
         )
 
 
 def check_same_data(directory: RunDirectory, provenance: Mapping[str, Any], shards: Sequence[Graph]) -> None:
-    """Refuse other data than the run began with, both for resuming and for evaluation."""
+    """A run that has begun goes on, and is judged, on the data that it began with."""
     key, expected = directory.data_key(), str(provenance.get("data", ""))
     if key_name(expected) != key.name:
         raise RunError(
-            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, but "
-            f"{DATA_KEY} is key {key.name}. They are not of one run: restore both from one copy, or start a new run"
+            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, and "
+            f"{DATA_KEY} is key {key.name}: they are not of one run; restore both from one copy, or start a new run"
         )
     if key.digest(shards) != expected:
-        raise RunError(f"{directory.path}: the run was trained on other data; restore that data, or start a new run")
+        raise RunError(
+            f"{directory.path}: the run was trained on other data than what is there now; restore the data, or start "
+            "a new run"
+        )
 
 
 class RunDirectory:
-    """The files of one run. Each file is replaced atomically, so a crash never leaves a torn file."""
+    """The files of one run. Every file is replaced whole, so a crash never leaves a torn one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -228,13 +237,13 @@ class RunDirectory:
         return (self.path / CONFIG).exists()
 
     def create(self, configuration: Configuration, provenance: Mapping[str, Any]) -> None:
-        """Make the directory. The configuration is written last, so a run exists only when it is complete.
+        """Make the directory; the configuration is written last, so that a run exists only when it is whole.
 
-        A run without a promise may be made again with other options: `provenance` then has its `run`.
+        A run that has promised nothing yet may be made again under other terms: `provenance` then has its `run`.
         """
         if any(self.checkpoints.glob("*.safetensors")):
             raise RunError(
-                f"{self.checkpoints}: these checkpoints belong to a run whose {CONFIG} is missing; "
+                f"{self.checkpoints}: checkpoints of a run whose {CONFIG} is gone; "
                 "move them away or choose another --out"
             )
         make_folder(self.checkpoints)
@@ -245,13 +254,13 @@ class RunDirectory:
         write_atomically(self.path / CONFIG, text.encode())
 
     def data_key(self) -> DataKey:
-        """The key for the digest of this run's data; a new key before the run exists."""
+        """The key under which the digest of this run's data is made; a new one before the run exists."""
         path = self.path / DATA_KEY
         return read_key(path) if self.exists() or path.exists() else create_key(path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from training here. The lock ends with the process, even after a crash."""
+        """Keep other processes from training here meanwhile; the lock ends with the process, however that ends."""
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             with suppress(OSError):  # some network file systems have no locks
@@ -264,16 +273,16 @@ class RunDirectory:
             os.close(descriptor)
 
     def earlier_ledgers(self) -> list[Path]:
-        """The ledgers of defended runs that were overwritten here. Their spent budgets still count."""
+        """The ledgers of defended runs that were overwritten here: what they spent stays spent."""
         return sorted(self.path.glob(f"{self.ledger.stem}-*.jsonl"))
 
     def _free_name(self) -> Path:
-        """A free path for this run's ledger. It is never the path of another ledger, even of a removed one."""
+        """Where this run's ledger goes: never over another one, also if somebody took an earlier one away."""
         names = (self.ledger.with_name(f"{self.ledger.stem}-{number:03d}.jsonl") for number in count(1))
         return next(name for name in names if not name.exists())
 
     def remove(self) -> None:
-        """Delete everything here except ledgers; the configuration last, so that a half-removed run is still a run."""
+        """Delete everything here but spent budgets, the configuration last: half removed, it still counts as a run."""
         try:
             with self.locked():
                 if self.ledger.exists() and self.ledger.stat().st_size:
@@ -288,7 +297,7 @@ class RunDirectory:
             raise RunError(f"{self.path}: could not be removed ({error.strerror or error})") from error
 
     def read_configuration(self) -> tuple[Configuration, dict[str, Any]]:
-        """The saved configuration, resolved, and its provenance."""
+        """The resolved configuration and the provenance that were saved."""
         path = self.path / CONFIG
         if not path.exists():
             raise RunError(f"{self.path}: no run here (expected {CONFIG}); start one with `fedkge train --out`")
@@ -302,12 +311,12 @@ class RunDirectory:
             raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
-        """Write one name per line. A backslash or a line break in a name is escaped."""
+        """One name per line; a backslash or a line break inside a name is escaped."""
         for file, names in ((ENTITIES, entities), (RELATIONS, relations)):
             write_atomically(self.path / file, "".join(f"{escape(name)}\n" for name in names).encode())
 
     def read_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Both saved vocabularies."""
+        """Both vocabularies, as written."""
         tables = []
         for file in (ENTITIES, RELATIONS):
             path = self.path / file
@@ -318,15 +327,15 @@ class RunDirectory:
         return tables[0], tables[1]
 
     def write_metrics(self, history: Sequence[Mapping[str, Any]]) -> None:
-        """Write all lines so far."""
+        """All lines so far."""
         write_atomically(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in history).encode())
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """All lines so far. The list is empty before the first evaluation."""
+        """All lines so far; none before the first evaluation."""
         return read_metrics_file(self.path / METRICS)
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
-        """Save the final model, or the best model so far."""
+        """The model that people use, or the best one so far."""
         save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.model, tensors, facts)
 
     def read_model(self, best: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -338,7 +347,7 @@ class RunDirectory:
 
 
 def escape(name: str) -> str:
-    r"""A name as one line of text.
+    r"""A name on one line.
 
     >>> escape("two\nlines"), unescape(escape("two\nlines")) == "two\nlines"
     ('two\\nlines', True)
@@ -347,6 +356,6 @@ def escape(name: str) -> str:
 
 
 def unescape(line: str) -> str:
-    """The name that `escape` wrote."""
+    """What `escape` made."""
     parts = line.split("\\\\")
     return "\\".join(part.replace("\\n", "\n").replace("\\r", "\r") for part in parts)

@@ -26,7 +26,7 @@ from fedkge.store.key_files import KeyKind, create_key_file, read_key_file
 from fedkge.store.state_folder import VARIABLE, state_folder
 
 FILE_NAME = "data.key"
-KIND = KeyKind("fedkge-data-key-1", damaged=RunError)
+KIND = KeyKind("", damaged=RunError)
 DIGEST_BYTES = 16
 NAME_BYTES = 4
 

@@ -22,6 +22,7 @@ from fedkge.base.private_files import make_private, new_file
 Tensors = Mapping[str, NDArray[Any]]
 
 PARTIAL = ".partial"
+START_AGAIN = "start again (`fedkge resume`; at a site of a federation `fedkge client`)"
 READABLE = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 """The number types that fedkge reads, as safetensors names them."""
 DTYPES: dict[np.dtype[Any], str] = {
@@ -92,7 +93,7 @@ def _remove(path: Path) -> None:
 def _unwritten(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{path}: could not be written ({error.strerror or error}); "
-        "free some space or make the folder writable, then `fedkge resume`"
+        f"free some space or make the folder writable, then {START_AGAIN}"
     )
 
 

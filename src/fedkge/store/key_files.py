@@ -1,8 +1,9 @@
 """Files that hold one secret key: made whole, for their owner alone, and read only if nobody else could read them.
 
-A key file has one line: a word that says what the key is for and which version of the format this is, then 32 random
-bytes in hexadecimal digits. Every secret key that fedkge stores is such a file: `data.key` of a run and of a user, a
-consortium's key, a site's exponent, the server's signing key.
+A key file has one line: 32 random bytes in hexadecimal digits, and before them a word that says what the key is for and
+which version of the format this is (`data.key`, which never leaves its folder, has no word). Every secret key that
+fedkge stores is such a file: `data.key` of a run and of a user, a consortium's key, a site's exponent, the server's
+signing key.
 
 Guarantee: a file is made with permissions 0600 under a temporary name, synced, and then linked to its name, so that it
 is whole or absent and never replaces another key. Reading refuses what is no plain file, what belongs to another user,
@@ -27,7 +28,7 @@ MOST_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class KeyKind:
-    """What a key is for: the first word of its file, and the error that a damaged file raises."""
+    """What a key is for: the first word of its file (blank for none), and the error that a damaged file raises."""
 
     word: str
     damaged: type[FedkgeError] = DataError
@@ -50,7 +51,7 @@ def create_key_file(path: Path, kind: KeyKind) -> bytes:
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             os.fchmod(descriptor, FILE_MODE)
-            file.write(f"{kind.word} {secret.hex()}\n")
+            file.write(f"{kind.word} {secret.hex()}".lstrip() + "\n")
             file.flush()
             os.fsync(descriptor)
         os.link(partial, path)
@@ -73,11 +74,12 @@ def read_key_file(path: Path, kind: KeyKind) -> bytes:
         words = os.read(descriptor, MOST_BYTES).split()
     finally:
         os.close(descriptor)
-    expected = f"{path}: expected the word {kind.word!r} and {2 * KEY_BYTES} hexadecimal digits"
-    if len(words) != 2 or words[0].decode("ascii", "replace") != kind.word:
+    first = f"the word {kind.word!r} and " if kind.word else ""
+    expected = f"{path}: expected {first}{2 * KEY_BYTES} hexadecimal digits"
+    if [word.decode("ascii", "replace") for word in words[:-1]] != kind.word.split():
         raise kind.damaged(f"{expected}, got something else; restore the file from a copy")
     try:
-        secret = bytes.fromhex(words[1].decode("ascii"))
+        secret = bytes.fromhex(b"".join(words[-1:]).decode("ascii"))
     except ValueError as error:
         raise kind.damaged(f"{expected}, got other characters; restore the file from a copy") from error
     if len(secret) != KEY_BYTES or len(set(secret)) == 1:

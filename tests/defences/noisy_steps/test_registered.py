@@ -13,8 +13,7 @@ from fedkge.accounting.facts import NoisySteps
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.validity import FaultKind, faults
 from fedkge.base.errors import ConfigurationError, PrivacyError
-from fedkge.configuration import parse
-from fedkge.defences import check_defence
+from fedkge.defences import check_defence, parse
 from fedkge.defences.noisy_steps.client import ClientSteps
 from fedkge.defences.planning import client_defence
 from fedkge.mechanisms import SCHEDULES, SELECTIONS

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from fedkge.accounting.facts import NoisyCopy as CopyFacts
 from fedkge.accounting.facts import Payment
-from fedkge.configuration.presets import FEW_TRIPLES
 from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.noisy_copy.measured import measured_elsewhere
 from fedkge.defences.noisy_copy.noisy_copy import CopyPlan
+from fedkge.defences.noisy_copy.options import copy_options
+from fedkge.defences.noisy_copy.presets import FEW_TRIPLES
 from fedkge.defences.noisy_copy.rounds import CopyRounds
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge, Geometric, Responses
@@ -27,10 +28,10 @@ class ClientCopy(Budgeted):
         Counts get their share, answers the rest; both are stretched by `noise`, so that the whole keeps the budget. The
         share may be another where triples are few, by public numbers alone.
         """
-        options = self.options
-        shares = options.privacy.count_share, options.privacy.copy_share
-        if options.privacy.sparse_share and self.triples < FEW_TRIPLES * self.public.entities:
-            shares = options.privacy.sparse_share, 1 - options.privacy.sparse_share
+        options = copy_options(self.options)
+        shares = options.count_share, options.copy_share
+        if options.sparse_share and self.triples < FEW_TRIPLES * self.public.entities:
+            shares = options.sparse_share, 1 - options.sparse_share
         counts, answers = (share * self.shared_epsilon / self.noise for share in shares)
         return CopyPlan(Geometric.scale_for(counts), answers)
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fedkge.accounting.facts import Mechanism
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import OPTIONS, Configuration, kebab
-from fedkge.configuration.presets import OF_STEPS
+from fedkge.configuration import Configuration
 from fedkge.defences.budgeted import common_problems, refuse
 from fedkge.defences.defence import Auditing, Description, Gradients, PublicNumbers
 from fedkge.defences.noisy_copy.client import ClientCopy
 from fedkge.defences.noisy_copy.noisy_copy import NoisyCopy
-from fedkge.defences.release import Arrays
+from fedkge.defences.noisy_copy.options import CopyOptions, copy_options
+from fedkge.defences.noisy_copy.presets import completed
+from fedkge.defences.release import Arrays, Release
+from fedkge.models.embedding import Prior
 
 MOST_EPSILON = 500.0
 STEPS = "--defence noisy-steps"
@@ -38,10 +40,24 @@ class NoisyCopyDefence:
     """The defence `recommended`: a client copies its graph once, with noise, and trains on the copy alone."""
 
     name: str = "recommended"
+    chosen_by: tuple[str, ...] = ("epsilon",)
 
+    options: ClassVar[type[CopyOptions]] = CopyOptions
     keeps_ledger: ClassVar[bool] = True
     has_noise_multiplier: ClassVar[bool] = False
     auditing: ClassVar[Auditing] = Auditing(("copy",), gaussian=False, options={"canary-source": "likely"})
+
+    def presets(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The preset for the model and the budget in these options."""
+        return completed(given, self.name)
+
+    def given_noise(self, options: Configuration) -> float | None:  # noqa: ARG002
+        """None: it always follows from the budget."""
+        return None
+
+    def prior(self, options: Configuration, released: Release) -> Prior:
+        """What the counts and answers of a copy add to the scores."""
+        return released.prior(copy_options(options).count_weight)
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make a promise untrue, before anything is read or written."""
@@ -52,8 +68,7 @@ class NoisyCopyDefence:
 
     def without_budget(self, options: Configuration) -> ConfigurationError:
         """A copy needs a budget: there is no step that noise could be given for."""
-        noise = "" if options.privacy.noise is None else f"; noise is for {STEPS}"
-        return ConfigurationError(f"the defence {options.privacy.defence!r} needs a budget: --epsilon 8{noise}")
+        return ConfigurationError(f"the defence {options.privacy.defence!r} needs a budget: --epsilon 8")
 
     def promised_options(self, mechanism: Mechanism | None) -> Mapping[str, object]:  # noqa: ARG002
         """None."""
@@ -89,16 +104,14 @@ class NoisyCopyDefence:
 
 def _problems(options: Configuration) -> Iterator[tuple[object, str]]:
     """What does not go with a noisy copy, and why."""
+    shares = copy_options(options)
     yield (
-        not options.privacy.copy_share,
+        not shares.copy_share,
         f"the defence {options.privacy.defence} is a copy: set copy-share, or choose {STEPS}",
     )
-    for name in OF_STEPS:
-        given = options.option(name) != OPTIONS[name].info.default
-        yield given, f"a noisy copy takes no noisy steps: leave {kebab(name)} out, or choose {STEPS}"
-    yield not options.privacy.count_share, "a copy needs counts to know what to ask: set count-share above 0"
+    yield not shares.count_share, "a copy needs counts to know what to ask: set count-share above 0"
     yield (
-        abs(options.privacy.count_share + options.privacy.copy_share - 1) > 1e-9,
+        abs(shares.count_share + shares.copy_share - 1) > 1e-9,
         "count-share and copy-share must add up to 1",
     )
     yield (

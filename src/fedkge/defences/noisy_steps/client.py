@@ -14,6 +14,7 @@ from fedkge.base.registry import look_up
 from fedkge.configuration import Configuration
 from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.counts.released import CountPlan
+from fedkge.defences.noisy_steps.options import steps_of
 from fedkge.defences.noisy_steps.rounds import NoisyRounds
 from fedkge.graph import Graph
 from fedkge.mechanisms import SCHEDULES, SELECTIONS
@@ -31,17 +32,18 @@ PROFILE_PART = 5 / 6
 
 def selection_of(options: Configuration) -> type[Selection]:
     """The selection that these options name."""
-    return look_up(SELECTIONS, options.privacy.selection, "selection")
+    return look_up(SELECTIONS, steps_of(options).selection, "selection")
 
 
 def schedule_of(options: Configuration) -> type[Schedule]:
     """The noise schedule that these options name."""
-    return look_up(SCHEDULES, options.privacy.noise_schedule, "noise schedule")
+    return look_up(SCHEDULES, steps_of(options).noise_schedule, "noise schedule")
 
 
 def clip_of(options: Configuration) -> Clip:
     """How the gradient of one triple is clipped."""
-    return Clip(options.privacy.clip, options.privacy.row_clip, options.privacy.normalise)
+    steps = steps_of(options)
+    return Clip(steps.clip, steps.row_clip, steps.normalise)
 
 
 def accountant_of(options: Configuration) -> str:
@@ -68,7 +70,7 @@ class ClientSteps(Budgeted):
         """The noise of each round."""
         options = self.options
         settings = ScheduleSettings(
-            self.noise, options.privacy.noise_decay, options.privacy.least_gain, options.training.evaluate_every
+            self.noise, steps_of(options).noise_decay, steps_of(options).least_gain, options.training.evaluate_every
         )
         return schedule_of(options).build(settings)
 
@@ -103,10 +105,10 @@ class ClientSteps(Budgeted):
             clip=clip_of(options),
             batch=options.training.batch_size,
             entities=self.public.entities,
-            share=options.privacy.selection_share,
-            threshold=options.privacy.selection_threshold,
-            kept=options.privacy.selection_rows,
-            failure=options.privacy.test_failure,
+            share=steps_of(options).selection_share,
+            threshold=steps_of(options).selection_threshold,
+            kept=steps_of(options).selection_rows,
+            failure=steps_of(options).test_failure,
         )
 
     def plan(self, noise: float, rows: Rows | None = None) -> StepPlan:
@@ -122,9 +124,9 @@ class ClientSteps(Budgeted):
     def rate(self, rate: float, plan: StepPlan) -> float:
         """The learning rate: the given one, or less where the noise of a step would move numbers by too much."""
         options = self.options
-        if not options.privacy.noise_step or options.training.optimiser != "sgd":
+        if not steps_of(options).noise_step or options.training.optimiser != "sgd":
             return rate
-        return min(rate, options.privacy.noise_step * plan.batch / plan.deviation)
+        return min(rate, steps_of(options).noise_step * plan.batch / plan.deviation)
 
     @property
     def counts(self) -> CountPlan | None:
@@ -135,16 +137,16 @@ class ClientSteps(Budgeted):
         """
         options = self.options
         if (
-            not options.privacy.count_share
+            not steps_of(options).count_share
             or options.privacy.epsilon is None
             or options.federation.strategy == "pooled"
         ):
             return None
-        paid = options.privacy.count_share * self.shared_epsilon
+        paid = steps_of(options).count_share * self.shared_epsilon
         return CountPlan(
             Geometric.scale_for(PROFILE_PART * paid),
             Geometric.scale_for((1 - PROFILE_PART) * paid),
-            options.privacy.count_types,
+            steps_of(options).count_types,
         )
 
     def charges(self, noise: float, first: bool) -> tuple[Charge, ...]:
@@ -169,11 +171,11 @@ class ClientSteps(Budgeted):
         return StepFacts(
             steps_per_round=self.steps,
             batch=options.training.batch_size,
-            clip=options.privacy.clip,
-            row_clip=options.privacy.row_clip,
-            selection=options.privacy.selection,
-            negatives=NegativeRule(options.privacy.private_negatives),
-            schedule=options.privacy.noise_schedule,
+            clip=steps_of(options).clip,
+            row_clip=steps_of(options).row_clip,
+            selection=steps_of(options).selection,
+            negatives=NegativeRule(steps_of(options).private_negatives),
+            schedule=steps_of(options).noise_schedule,
             validation_every=options.training.evaluate_every if self.adaptive else None,
             counts=CountFacts(**asdict(counts)) if counts else None,
         )

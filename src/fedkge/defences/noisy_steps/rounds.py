@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fedkge.base.errors import DataError
 from fedkge.defences.counts.released import ReleasedCounts
 from fedkge.defences.defence import Advance
+from fedkge.defences.noisy_steps.options import steps_of
 from fedkge.defences.noisy_steps.private_training import PrivateTrainer
 from fedkge.defences.release import Release
 from fedkge.evaluation import evaluate
@@ -100,17 +101,17 @@ class NoisyRounds:
     @cached_property
     def _validation(self) -> Graph:
         """The public triples that the noise may follow, read once."""
-        public = self._public_triples(self.defence.options.privacy.public_validation)
+        public = self._public_triples(steps_of(self.defence.options).public_validation)
         return Graph("public", self._shard.entities, self._shard.relations, train=no_triples(), valid=public)
 
     def _public_negatives(self) -> PublicNegatives | None:
         options = self.defence.options
-        if options.privacy.private_negatives == "inside":
+        if steps_of(options).private_negatives == "inside":
             return None
         sizes = len(self._shard.entities), len(self._shard.relations)
-        if not options.privacy.public_graph:
+        if not steps_of(options).public_graph:
             return PublicNegatives(*sizes)
-        return PublicNegatives.of_graph(self._public_triples(options.privacy.public_graph), *sizes)
+        return PublicNegatives.of_graph(self._public_triples(steps_of(options).public_graph), *sizes)
 
     def _public_triples(self, name: str) -> Triples:
         """The triples of a public graph whose names this client knows, in its numbers."""

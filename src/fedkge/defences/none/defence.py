@@ -14,13 +14,14 @@ from fedkge.accounting.deltas import chosen_delta
 from fedkge.accounting.facts import Mechanism
 from fedkge.accounting.promises import Promise
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, PrivacySection
 from fedkge.defences.defence import Advance, Auditing, Description, Gradients, PublicNumbers, Rounds
 from fedkge.defences.plain_training import train_plainly
 from fedkge.defences.release import Arrays, Release
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models.embedding import Prior
 from fedkge.models.training import Trainer
 
 
@@ -123,17 +124,29 @@ class Undefended:
     """The defence `none`."""
 
     name: str = "none"
+    chosen_by: tuple[str, ...] = ()
 
+    options: ClassVar[type[PrivacySection]] = PrivacySection
     keeps_ledger: ClassVar[bool] = False
     has_noise_multiplier: ClassVar[bool] = False
     auditing: ClassVar[Auditing] = Auditing()
 
+    def presets(self, given: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Nothing: defaults hold."""
+        return {}
+
+    def given_noise(self, options: Configuration) -> float | None:  # noqa: ARG002
+        """There is no noise."""
+        return None
+
+    def prior(self, options: Configuration, released: Release) -> Prior:  # noqa: ARG002
+        """There is no release that could have one."""
+        raise RunError("expected no release in a run without a defence, got one")
+
     def check(self, options: Configuration) -> None:
         """Refuse options that only a budget could keep."""
-        if options.privacy.epsilon is not None or options.privacy.noise is not None:
+        if options.privacy.epsilon is not None:
             raise PrivacyError("defence none keeps no budget: name a defence (--defence recommended), or leave it out")
-        if options.privacy.copy_share or options.privacy.count_share or options.privacy.sparse_share:
-            raise PrivacyError("shares are parts of a budget, and there is none: name --epsilon")
         if options.privacy.names == "threshold":
             raise PrivacyError("names by a threshold are paid from a budget, and there is none: name --epsilon")
 
