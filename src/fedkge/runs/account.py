@@ -1,8 +1,8 @@
-"""What a run has spent, for everybody who reads it: the ledger, checked against what was trained with it.
+"""The budget that a run has spent: its ledger, checked against the states and the model of the run.
 
-Guarantee: a ledger from which whole lines were cut is refused, to be read and to be continued alike, wherever something
-in the run directory, or this machine's witness, shows that they were there. What is looked at, and what cannot be
-noticed: docs/reference/ledger.md, "After damage, and after a rollback".
+Guarantee: a ledger without its newest lines is refused, for reading and for continuing, if the run directory or this
+machine's witness shows that the lines existed. What is checked and what cannot be noticed: docs/reference/ledger.md,
+"After damage, and after a rollback".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAST_ROUNDS: TypeAdapter[Any] = TypeAdapter(dict[str, Count])
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A client's state for which something was drawn: in its place, or still `beside` it."""
+    """A saved client state that contains a draw. `beside`: it is still in its temporary file."""
 
     path: Path
     client: str
@@ -38,9 +38,9 @@ class _Found:
 
 
 def open_account(run: Path) -> Ledger | None:
-    """The ledger of a run directory, to look at; None where nobody has promised anything.
+    """The ledger of a run directory, for reading; None if no client has made a promise.
 
-    A PrivacyError where lines are missing: what was spent is then unknown.
+    Missing lines are a PrivacyError, because the spent budget is then unknown.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def open_account(run: Path) -> Ledger | None:
     True
     """
     directory = RunDirectory(run)
-    states = list(_states(directory.checkpoints))  # before the ledger: a run that goes on writes its line first
+    states = list(_states(directory.checkpoints))  # before the ledger: a running client writes its line first
     configuration, provenance = directory.read_configuration() if directory.exists() else (None, {})
     defended = configuration is not None and chosen_defence(configuration).keeps_ledger
     if not defended and (not directory.ledger.is_file() or directory.ledger.stat().st_size == 0):
@@ -64,7 +64,7 @@ def open_account(run: Path) -> Ledger | None:
 
 
 def continue_account(directory: RunDirectory) -> Ledger:
-    """The ledger of a run directory, ready to be written, after the same checks; a new one where there is none.
+    """The ledger of a run directory, for writing, after the same checks; a new ledger if there is none.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def _check(ledger: Ledger, directory: RunDirectory, states: Iterable[_Found]) ->
 
 
 def _states(folder: Path) -> Iterator[_Found]:
-    """All clients' states in a folder of checkpoints for which something was drawn."""
+    """All client states in a checkpoint folder that contain a draw."""
     for path in sorted([*folder.glob(f"*{TENSORS}"), *folder.glob(f"*{TENSORS}{PARTIAL}")]):
         beside = path.name.endswith(PARTIAL)
         try:
@@ -93,7 +93,7 @@ def _states(folder: Path) -> Iterator[_Found]:
             tensors, facts = load_state(path)
         except RunError:
             if beside or not path.exists():
-                continue  # a crash has torn it, or it was put in its place meanwhile: nothing has left with it
+                continue  # torn by a crash, or moved to its place just now: it released nothing
             raise
         if is_drawn(tensors, facts):
             name = path.name.removesuffix(PARTIAL).removesuffix(TENSORS)
@@ -101,10 +101,10 @@ def _states(folder: Path) -> Iterator[_Found]:
 
 
 def _check_state(ledger: Ledger, state: _Found) -> None:
-    """What was drawn is released in the ledger; or, where it is still beside its place, charged at least.
+    """Refuse a state whose draw is not in the ledger as released; a temporary file needs at least a charge.
 
-    A round may keep its state twice: a copy when it is drawn, and again when it was trained on. The second time its
-    charge is released already. Nobody goes on from a state beside its place that the ledger has not released.
+    A round may save its state twice: when its synthetic graph is drawn, and after training on it. The second time, its
+    charge is already released. No client continues from a temporary file that the ledger has not released.
     """
     known = state.client in ledger.clients
     if known and ledger.has_released(state.client, state.fingerprint):
@@ -115,7 +115,7 @@ def _check_state(ledger: Ledger, state: _Found) -> None:
 
 
 def _check_model(ledger: Ledger, directory: RunDirectory) -> None:
-    """The last rounds that a model was made from are released, also where checkpoints were removed to save space."""
+    """Refuse a model whose last rounds are not released in the ledger. This also works without checkpoints."""
     if not directory.model.exists():
         return
     last_rounds = load_facts(directory.model).get(LAST_ROUNDS, {})
@@ -124,7 +124,7 @@ def _check_model(ledger: Ledger, directory: RunDirectory) -> None:
         entries = ledger.by_round(client) if client in ledger.clients else ()
         if not any(entry.released and entry.round is not None and entry.round >= number for entry in entries):
             raise PrivacyError(
-                f"{directory.model}: it was made from round {number} of {client}, of which {directory.ledger} knows "
-                "nothing: lines are missing, so what was spent is unknown. Put back the newest ledger; without it, "
-                "count the whole budget as spent"
+                f"{directory.model}: it contains round {number} of {client}, but {directory.ledger} does not. Lines "
+                "are missing, so the spent budget is unknown. Restore the newest ledger; without it, count the whole "
+                "budget as spent"
             )

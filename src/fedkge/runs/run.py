@@ -1,8 +1,8 @@
-"""A run: what was trained, on disk and in memory.
+"""A run: a trained federation, on disk and in memory.
 
 `model.safetensors` holds, for each client c: `own/c` (its rows in the entity table), `relations/c`,
-`relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. Where clients share
-no entities (isolated, FedR) each has a table of its own, `entities/c`. A defence that counts adds `counts/c/...`, the
+`relation_ids/c` (their places in relations.txt), and one `entities` table over entities.txt. If clients share
+no entities (isolated, FedR), each has its own table, `entities/c`. A defence that counts adds `counts/c/...`, the
 noisy counts that belong to the client's model (`fedkge.defences.release`).
 """
 
@@ -62,13 +62,13 @@ __all__ = [
 CONFIG, METRICS, MODEL, LEDGER = "config.toml", "metrics.jsonl", "model.safetensors", "ledger.jsonl"
 ENTITIES, RELATIONS, CHECKPOINTS = "entities.txt", "relations.txt", "checkpoints"
 SITES = "sites.json"
-"""In a run that was gathered from a federation: which site each client is."""
+"""In a run gathered from a deployed federation: the site of each client."""
 LAST_ROUNDS = "last_rounds"
-"""The fact of a defended model: the last round of each client that went into it, which its ledger must know."""
+"""A fact of a defended model: the last round of each client in it. The ledger must contain these rounds."""
 NUMBERED = "numbered"
-"""Of a gathered run: how its sites numbered their names, which is in no other order."""
+"""In a gathered run: how its sites numbered their names."""
 AT_THE_SITES = "at the sites"
-"""In place of the digest of the data, in the run of a federation's server."""
+"""Replaces the digest of the data in the run of a federation's server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ class Run:
     metrics: Sequence[Mapping[str, Any]] = ()
     directory: Path | None = None
     ledger: Ledger | None = None
-    """What each client promised and spent; None without a defence."""
+    """The promise and the spent budget of each client; None without a defence."""
 
     def __repr__(self) -> str:
         options, clients = self.configuration, len(self.shards)
@@ -100,7 +100,7 @@ class Run:
         return f"Run of {options.data.source}: {'; '.join(parts)}"
 
     def epsilon(self) -> dict[str, float]:
-        """What each client has spent, at its delta; infinite without a defence."""
+        """The epsilon that each client has spent, at its delta; infinite without a defence."""
         if self.ledger is None:
             return dict.fromkeys(self.clients, math.inf)
         return {client: self.ledger.spent(client) for client in self.ledger.clients}
@@ -111,7 +111,7 @@ class Run:
         return client_names(len(self.shards))
 
     def embedding(self, client: str = "") -> Embedding:
-        """One client's model (the first one's by default), over its own entities and relations."""
+        """The model of one client (the first by default), over its own entities and relations."""
         client = client or self.clients[0]
         if client not in self.clients:
             raise ConfigurationError(f"no client {client!r} in this run: expected one of {', '.join(self.clients)}")
@@ -143,12 +143,12 @@ class Run:
         sample: int | None = None,
         threads: int | None = None,
     ) -> Evaluations:
-        """Rank every client's held-out triples, both sides, beside the popularity controls.
+        """Rank every client's held-out triples on both sides, beside the popularity controls.
 
-        Filtered by all true triples among the client's names, also those that others hold: a model that learned one
-        of them is not wrong. `as_a_client` filters by the client's own alone, all that it could do by itself.
-        `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples that
-        somebody trains on are left out, unless `keep_leaked` or the configuration says otherwise.
+        The filter contains all true triples among the client's names, also those of other clients: a model that
+        learned one of them is not wrong. `as_a_client` filters by the client's own triples alone, as a client itself
+        would. `seen_only` leaves out triples with a name that never occurs in the client's training triples. Triples
+        that any client trains on are left out, unless `keep_leaked` or the configuration says otherwise.
         """
         keep = self.configuration.data.keep_leaked if keep_leaked is None else keep_leaked
         return Evaluations(
@@ -171,12 +171,12 @@ class Run:
 
 
 def shape_of(configuration: Configuration) -> ModelShape:
-    """The model's shape that a configuration asks for."""
+    """The model shape of a configuration."""
     return ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
 
 
 def scorer_of(configuration: Configuration) -> Scorer:
-    """The scorer that a configuration asks for.
+    """The scorer of a configuration.
 
     >>> scorer_of(Configuration.of(model="complex")).name
     'ComplEx'
@@ -200,31 +200,28 @@ def provenance_of(shards: Sequence[Graph], configuration: Configuration, key: Da
 
 
 def check_has_data(path: Path, provenance: Mapping[str, Any]) -> None:
-    """A federation's server has a table and no triples, relations or budgets: it must not speak for its sites."""
+    """Refuse the run of a federation's server: it has no triples, relations or budgets of its sites."""
     if provenance.get("data") == AT_THE_SITES:
         raise RunError(
-            f"{path}: the run of a federation's server; triples, relations and budgets are at the sites: run this on "
-            "a site's run directory, or, on data that may be seen, put all together with `fedkge federation gather`"
+            f"{path}: expected a run with triples, got the run of a federation's server; triples, relations and "
+            "budgets are at the sites. Use a site's run directory. To see all data, `fedkge federation gather` it"
         )
 
 
 def check_same_data(directory: RunDirectory, provenance: Mapping[str, Any], shards: Sequence[Graph]) -> None:
-    """A run that has begun goes on, and is judged, on the data that it began with."""
+    """Refuse other data than the run began with, both for resuming and for evaluation."""
     key, expected = directory.data_key(), str(provenance.get("data", ""))
     if key_name(expected) != key.name:
         raise RunError(
-            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, and "
-            f"{DATA_KEY} is key {key.name}: they are not of one run; restore both from one copy, or start a new run"
+            f"{directory.path}: {CONFIG} has a digest of the data under key {key_name(expected) or 'none'}, but "
+            f"{DATA_KEY} is key {key.name}. They are not of one run: restore both from one copy, or start a new run"
         )
     if key.digest(shards) != expected:
-        raise RunError(
-            f"{directory.path}: the run was trained on other data than what is there now; restore the data, or start "
-            "a new run"
-        )
+        raise RunError(f"{directory.path}: the run was trained on other data; restore that data, or start a new run")
 
 
 class RunDirectory:
-    """The files of one run. Every file is replaced whole, so a crash never leaves a torn one."""
+    """The files of one run. Each file is replaced atomically, so a crash never leaves a torn file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -237,13 +234,13 @@ class RunDirectory:
         return (self.path / CONFIG).exists()
 
     def create(self, configuration: Configuration, provenance: Mapping[str, Any]) -> None:
-        """Make the directory; the configuration is written last, so that a run exists only when it is whole.
+        """Make the directory. The configuration is written last, so a run exists only when it is complete.
 
-        A run that has promised nothing yet may be made again under other terms: `provenance` then has its `run`.
+        A run without a promise may be made again with other options: `provenance` then has its `run`.
         """
         if any(self.checkpoints.glob("*.safetensors")):
             raise RunError(
-                f"{self.checkpoints}: checkpoints of a run whose {CONFIG} is gone; "
+                f"{self.checkpoints}: these checkpoints belong to a run whose {CONFIG} is missing; "
                 "move them away or choose another --out"
             )
         make_folder(self.checkpoints)
@@ -254,13 +251,13 @@ class RunDirectory:
         write_atomically(self.path / CONFIG, text.encode())
 
     def data_key(self) -> DataKey:
-        """The key under which the digest of this run's data is made; a new one before the run exists."""
+        """The key for the digest of this run's data; a new key before the run exists."""
         path = self.path / DATA_KEY
         return read_key(path) if self.exists() or path.exists() else create_key(path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from training here meanwhile; the lock ends with the process, however that ends."""
+        """Keep other processes from training here. The lock ends with the process, even after a crash."""
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             with suppress(OSError):  # some network file systems have no locks
@@ -273,16 +270,16 @@ class RunDirectory:
             os.close(descriptor)
 
     def earlier_ledgers(self) -> list[Path]:
-        """The ledgers of defended runs that were overwritten here: what they spent stays spent."""
+        """The ledgers of defended runs that were overwritten here. Their spent budgets still count."""
         return sorted(self.path.glob(f"{self.ledger.stem}-*.jsonl"))
 
     def _free_name(self) -> Path:
-        """Where this run's ledger goes: never over another one, also if somebody took an earlier one away."""
+        """A free path for this run's ledger. It is never the path of another ledger, even of a removed one."""
         names = (self.ledger.with_name(f"{self.ledger.stem}-{number:03d}.jsonl") for number in count(1))
         return next(name for name in names if not name.exists())
 
     def remove(self) -> None:
-        """Delete everything here but spent budgets, the configuration last: half removed, it still counts as a run."""
+        """Delete everything here except ledgers; the configuration last, so that a half-removed run is still a run."""
         try:
             with self.locked():
                 if self.ledger.exists() and self.ledger.stat().st_size:
@@ -297,7 +294,7 @@ class RunDirectory:
             raise RunError(f"{self.path}: could not be removed ({error.strerror or error})") from error
 
     def read_configuration(self) -> tuple[Configuration, dict[str, Any]]:
-        """The resolved configuration and the provenance that were saved."""
+        """The saved configuration, resolved, and its provenance."""
         path = self.path / CONFIG
         if not path.exists():
             raise RunError(f"{self.path}: no run here (expected {CONFIG}); start one with `fedkge train --out`")
@@ -311,12 +308,12 @@ class RunDirectory:
             raise ConfigurationError(f"{path}: {error}") from error
 
     def write_vocabularies(self, entities: Vocabulary, relations: Vocabulary) -> None:
-        """One name per line; a backslash or a line break inside a name is escaped."""
+        """Write one name per line. A backslash or a line break in a name is escaped."""
         for file, names in ((ENTITIES, entities), (RELATIONS, relations)):
             write_atomically(self.path / file, "".join(f"{escape(name)}\n" for name in names).encode())
 
     def read_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Both vocabularies, as written."""
+        """Both saved vocabularies."""
         tables = []
         for file in (ENTITIES, RELATIONS):
             path = self.path / file
@@ -327,15 +324,15 @@ class RunDirectory:
         return tables[0], tables[1]
 
     def write_metrics(self, history: Sequence[Mapping[str, Any]]) -> None:
-        """All lines so far."""
+        """Write all lines so far."""
         write_atomically(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in history).encode())
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """All lines so far; none before the first evaluation."""
+        """All lines so far. The list is empty before the first evaluation."""
         return read_metrics_file(self.path / METRICS)
 
     def write_model(self, tensors: Tensors, facts: Mapping[str, Any], best: bool = False) -> None:
-        """The model that people use, or the best one so far."""
+        """Save the final model, or the best model so far."""
         save_tensors(self.checkpoints / f"best-{MODEL}" if best else self.model, tensors, facts)
 
     def read_model(self, best: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -347,7 +344,7 @@ class RunDirectory:
 
 
 def escape(name: str) -> str:
-    r"""A name on one line.
+    r"""A name as one line of text.
 
     >>> escape("two\nlines"), unescape(escape("two\nlines")) == "two\nlines"
     ('two\\nlines', True)
@@ -356,6 +353,6 @@ def escape(name: str) -> str:
 
 
 def unescape(line: str) -> str:
-    """What `escape` made."""
+    """The name that `escape` wrote."""
     parts = line.split("\\\\")
     return "\\".join(part.replace("\\n", "\n").replace("\\r", "\r") for part in parts)

@@ -41,7 +41,7 @@ class StepOptions(CountOptions):
         default="", description="Graph with the public pairs of head and relation. Without it, uniform pairs."
     )
     selection: Annotated[str, BY_SITE] = Field(
-        default="dense", description="Which rows get gradient and noise: dense (all rows), adafest, fest, ptr, ..."
+        default="dense", description="Which rows get gradient and noise; dense means all rows."
     )
     selection_share: Annotated[float, BY_SITE] = Field(
         default=0.2, gt=0, lt=1, description="Share of the privacy cost that pays for the selection of rows."
