@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedkge.accounting.facts import Described, Mechanism, Payment
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration
+from fedkge.configuration import Configuration, PrivacySection
 from fedkge.defences.budgeted import Budgeted, common_problems, refuse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts
 from fedkge.defences.defence import Advance, Auditing, Description, Gradients, PublicNumbers
@@ -19,7 +19,11 @@ from fedkge.defences.release import Arrays, Release
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge, Geometric
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models.embedding import Prior
 from fedkge.models.training import Trainer
+
+TYPES = 8
+"""Types of entities whose counts are kept apart."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class CountingRounds:
         if self.released is not None:
             return False
         sizes = len(self._shard.entities), len(self._shard.relations)
-        plan = CountPlan(self.defence.scale, self.defence.scale, self.defence.options.privacy.count_types)
+        plan = CountPlan(self.defence.scale, self.defence.scale, TYPES)
         self.released = ReleasedCounts.draw(self._shard.train, *sizes, plan, source)
         return True
 
@@ -98,10 +102,24 @@ class CountsAlone:
     """The defence by its name."""
 
     name: str = "counts-alone"
+    chosen_by: tuple[str, ...] = ()
 
+    options: ClassVar[type[PrivacySection]] = PrivacySection
     keeps_ledger: ClassVar[bool] = True
     has_noise_multiplier: ClassVar[bool] = False
     auditing: ClassVar[Auditing] = Auditing(gaussian=False)
+
+    def presets(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """It sets no other options."""
+        return {}
+
+    def given_noise(self, options: Configuration) -> float | None:
+        """None: the noise follows from the budget."""
+        return None
+
+    def prior(self, options: Configuration, released: Release) -> Prior:
+        """What the counts add to the scores of the model."""
+        return released.prior(weight=1.0)
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make the promise untrue."""
