@@ -75,7 +75,7 @@ def _faults(promise: Promise) -> Iterator[Fault]:
 
 
 def _missing(promise: Promise) -> list[str]:
-    """The facts that the promise should say and does not; before the promise there is no plan, no start and no round."""
+    """The facts that the promise should say and does not; before the promise there is no plan, start or round."""
     facts = promise.facts
     before = isinstance(facts.mechanism, Advance) and not promise.largest_round
     optional = {"data", *(("plan", "start") if before else ())}
