@@ -166,7 +166,7 @@ def noise_source_of(options: Configuration) -> SecretNoise | SeededNoise:
 def _start(vectors: str) -> RandomStart | PublicStart:
     """Where training starts. Of a path only the last part: a ledger is passed on, the rest may name people and places.
 
-    >>> _start("/home/ada/patients/vectors.txt"), _start("")
+    >>> _start("clinics/north/vectors.txt"), _start("")
     (PublicStart(vectors='vectors.txt'), RandomStart())
     """
     return PublicStart(vectors=Path(vectors).name or "a folder") if vectors else RandomStart()
