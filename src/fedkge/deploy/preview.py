@@ -1,4 +1,4 @@
-"""What a site would do under some terms, found out at the site, without a network and without writing anything."""
+"""What a site would do under given terms. It is computed at the site, without a network and without writing a file."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fedkge.runs.state_file import saved_release
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """Everything that a privacy officer decides about. For the site only: the reports hold names, and the noise was
-    calibrated to the exact number of triples. The noisy number that a federation uses is drawn when the site joins.
+    """Everything that a privacy officer needs for a decision. For the site only: the reports contain names, and the
+    noise is calibrated to the exact number of triples. A federation uses a noisy number, drawn when the site joins.
     """
 
     site: str
@@ -43,12 +43,12 @@ class Preview:
     configuration: Configuration
     promise: Promise | None
     worth: GuessWorth | None
-    """What a guess about one triple is worth under this promise; None where nothing is guaranteed."""
+    """How well an adversary can guess one triple under this promise; None if nothing is guaranteed."""
 
     drawn: Holding | None
-    """How much of the graph the release holds that this site has drawn, by released values; None before."""
+    """How much of the graph this site's release contains, computed from released values; None before the release."""
     held_elsewhere: str
-    """How much such releases of other graphs held; blank where the defence releases no graph."""
+    """How much such releases of other graphs contained; blank if the defence releases no graph."""
 
     size_deviation: float | None
     """The standard deviation of the noise on the number of triples; None where that is public."""
@@ -57,20 +57,20 @@ class Preview:
     sole_mentions: int
     """Training triples that are the only mention of an entity."""
     staying: tuple[int, int]
-    """Names, and training triples with such a name, that would stay at home but for the noise of a threshold."""
+    """Names below the threshold (without its noise), and training triples with such a name. They stay at the site."""
 
     @property
     def holds(self) -> str:
-        """How much of the graph a copy holds: the site's own, or, before it is drawn, copies of other graphs."""
+        """How much of the graph a synthetic graph contains: this site's, or before it those of other graphs."""
         return self.drawn.words if self.drawn else self.held_elsewhere
 
     @property
-    def told(self) -> dict[str, str]:
+    def leaves(self) -> dict[str, str]:
         """What leaves the site, in plain words."""
         merged = sum(len(names) - 1 for names in self.entities.collisions.values())
         rows = "defended" if self.promise else "UNDEFENDED"
         rounds, dimension = self.configuration.training.rounds, self.configuration.model.dimension
-        end = "; a random number for the end of its ledger, and how many releases that has" if self.promise else ""
+        end = "; a random number for the end of its ledger, and its number of releases" if self.promise else ""
         return {
             "once": f"{self._pseudonyms(self.entities.names - merged)}; {self._size}",
             "each round": f"{rows} rows that enough sites own, {dimension} dimensions, at most {rounds} rounds{end}",
@@ -85,7 +85,7 @@ class Preview:
 
     @property
     def names_follow(self) -> str:
-        """What names give away about triples, for the site only."""
+        """What the names reveal about triples, for the site only."""
         share = 100 * self.sole_mentions / max(1, self.triples)
         alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
         if self.configuration.privacy.names == "listed":
@@ -111,7 +111,7 @@ def _assume_names(configuration: Configuration, client: str, graph: Graph, ledge
 
 
 def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
-    """Read the site's files, judge the terms and calibrate the noise, as at an invitation; nothing is drawn."""
+    """Read the site's files, check the terms and calibrate the noise, as for an invitation; no noise is drawn."""
     configuration = accept(terms, site)
     key = read_key(site.key)
     made = canonical_site(site, raw_graph(site))
@@ -144,7 +144,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
 
 
 def _drawn(run: RunDirectory, client: str) -> Holding | None:
-    """What the copy in the site's run directory holds, by what it released and the public number in its promise."""
+    """What the synthetic graph of this run contains, from its released values and the promise's public number."""
     path = run.checkpoints / f"{client}.safetensors"
     ledger = open_account(run.path)
     if ledger is None or not path.exists():
@@ -155,7 +155,7 @@ def _drawn(run: RunDirectory, client: str) -> Holding | None:
 
 
 def _worth(defence: ClientDefence) -> GuessWorth | None:
-    """By all rounds that are planned; None for noise that anybody can repeat."""
+    """For all planned rounds; None if the noise comes from a seed that anybody can repeat."""
     options = defence.options
     if options.privacy.noise_seed is not None or not defence.accountant.sound:
         return None
