@@ -21,6 +21,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
+from fedkge.report.shareable import is_listed
 from fedkge.runs.run import RunDirectory
 from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
@@ -86,6 +87,9 @@ def test_the_server_writes_its_rounds_and_no_metrics(tmp_path: Path) -> None:
     lines = (run.path / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["round"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines
+    for folder in (run.path, *(path.parent / "run" for path in layout.sites.values())):
+        files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+        assert [name for name in files if not is_listed(name)] == [], "say in fedkge.report.shareable who may have it"
 
 
 def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:

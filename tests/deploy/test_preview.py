@@ -150,7 +150,7 @@ def test_a_research_seed_of_the_noise_is_called_by_its_name(folder: Path) -> Non
 
 
 def test_a_selection_that_promises_nothing_is_refused(folder: Path) -> None:
-    code, text = checked(write(folder, 'epsilon = 4\nselection = "ptr-published"'))
+    code, text = checked(write(folder, 'epsilon = 4\ndefence = "dpsgd"\nselection = "ptr-published"'))
     assert code == ConfigurationError.exit_code
     assert "NOT private" in text
 

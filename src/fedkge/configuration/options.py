@@ -67,6 +67,8 @@ def _option(section: str, key: str, info: FieldInfo) -> Option:
     option = Option(name, section, key, info)
     if not any(isinstance(mark, Decided) for mark in info.metadata):
         raise TypeError(f"option {option.place}: expected who decides about it, like BY_SITE, got nothing")
+    if issubclass(PrivacySection, SECTIONS[section]) and option.decided.who in (Who.SERVER, Who.SERVER_ALONE):
+        raise TypeError(f"option {option.place}: expected BY_SITE or by_nobody, got {option.decided.who.value}")
     return option
 
 

@@ -10,9 +10,9 @@ from fedkge.accounting.ledger import Ledger, Promise
 from fedkge.accounting.posterior import GuessWorth, guess_worth
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence, promised_defence
-from fedkge.defences.advance import NAMES, assume_exact_size, provisional, public_size
+from fedkge.defences.advance import assume_exact_size, size_deviation
 from fedkge.defences.defence import ClientDefence
-from fedkge.defences.name_release import event_of
+from fedkge.defences.name_release import assume_names, name_threshold
 from fedkge.defences.planning import client_defence
 from fedkge.defences.release import Holding
 from fedkge.deploy.admission import site_fingerprint
@@ -23,7 +23,6 @@ from fedkge.deploy.site_graph import canonical_site, raw_graph
 from fedkge.deploy.site_settings import SiteSettings
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
-from fedkge.mechanisms.events import Charge, Names, Size
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory
 from fedkge.runs.state_file import saved_release
@@ -51,8 +50,10 @@ class Preview:
     held_elsewhere: str
     """How much such releases of other graphs contained; blank if the defence releases no graph."""
 
-    paid: tuple[Charge, ...]
-    """The charges for one-time releases before the promise: the size, and the names under a threshold."""
+    size_deviation: float | None
+    """The standard deviation of the noise on the number of triples; None where that is public."""
+    name_threshold: float | None
+    """How many triples must mention a name, with noise, before it is released; None without such a threshold."""
     sole_mentions: int
     """Training triples that are the only mention of an entity."""
     staying: tuple[int, int]
@@ -76,8 +77,8 @@ class Preview:
         }
 
     def _pseudonyms(self, names: int) -> str:
-        """Under a threshold it states no number: the number would come from the exact graph, and others read this."""
-        if any(isinstance(charge.event, Names) for charge in self.paid):
+        """Under a threshold without any number: here it would follow from the exact graph, and others read this."""
+        if self.name_threshold is not None:
             share = self.configuration.privacy.names_share * (self.configuration.privacy.epsilon or 0.0)
             return f"pseudonyms of entities that many triples mention, by a noisy count (epsilon {share:g})"
         return f"{names:,} pseudonyms of entities"
@@ -88,28 +89,24 @@ class Preview:
         share = 100 * self.sole_mentions / max(1, self.triples)
         alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
         if self.configuration.privacy.names == "listed":
-            return "from a list: they reveal nothing about triples, if the list was made without looking at triples"
-        if self.configuration.privacy.names == "threshold":
-            least = next(charge.event.threshold for charge in self.paid if isinstance(charge.event, Names))
-            names, triples = self.staying
+            return "from a list: they tell nothing about triples, if the list was made without looking at them"
+        if self.name_threshold is not None:
+            (names, triples), least = self.staying, self.name_threshold
             home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
             return f"by a threshold of {least:g} mentions with noise, paid for: {home} of everything; {alone}"
         return f"from triples: {alone}, and such triples are NOT protected"
 
     @property
     def _size(self) -> str:
-        for charge in self.paid:
-            if isinstance(charge.event, Size):
-                spread = charge.event.deviation
-                return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
+        spread = self.size_deviation
+        if spread is not None:
+            return f"its number of triples with noise (standard deviation {spread:.3g}), drawn when it joins"
         return f"its number of triples as {self.configuration.privacy.public_triples or self.triples:,}"
 
 
 def _assume_names(configuration: Configuration, client: str, graph: Graph, ledger: Ledger) -> tuple[int, int]:
-    """Charge the names without drawing noise; returns the numbers of names below the threshold and of their triples."""
-    event = event_of(configuration, public_size(configuration, client, graph, ledger, number=0))
-    ledger.pay_once(provisional(configuration, client, graph, ledger), NAMES, (Charge(event),), "")
-    below = mentions(graph.train, len(graph.entities)) < event.threshold
+    """Charge the names without drawing any; how many names, and triples with them, do not reach the threshold."""
+    below = mentions(graph.train, len(graph.entities)) < assume_names(configuration, client, graph, ledger)
     return int(below.sum()), int(below[graph.train[:, [HEAD, TAIL]]].any(axis=1).sum())
 
 
@@ -126,6 +123,7 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
             staying = _assume_names(configuration, site.name, made.graph, ledger)
     defence = client_defence(configuration, site.name, made.graph, ledger, site.number)
     check_noise(defence, site)
+    paid = ledger.charges(site.name) if defended else ()
     return Preview(
         site.name,
         site.federation,
@@ -138,7 +136,8 @@ def preview(site: SiteSettings, terms: Mapping[str, Any]) -> Preview:
         _worth(defence) if defended else None,
         _drawn(RunDirectory(site.run), site.name),
         defence.holds,
-        ledger.charges(site.name) if defended else (),
+        size_deviation(paid),
+        name_threshold(paid),
         sole_mentions(made.graph),
         staying,
     )

@@ -12,11 +12,10 @@ from fedkge.base.errors import ConfigurationError
 from fedkge.base.plain_files import home_expanded
 from fedkge.base.registry import near
 from fedkge.configuration import Who, decided_by, kebab, read_table
-from fedkge.defences import OPTIONS
+from fedkge.defences import OPTIONS, chosen_defence, parse
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS
-from fedkge.mechanisms import SELECTIONS
 
 SITE_DECIDES = decided_by(Who.SITE)
 """Options of `fedkge train` under [privacy] in site.toml. The site alone decides them."""
@@ -122,20 +121,23 @@ class SiteSettings(BaseModel):
         for key in options:
             if key not in known:
                 raise ValueError(f"unknown key {key!r}: {_hint(key, known)}")
-        if options.get("epsilon") is None and options.get("noise") is None and options.get("defence") != "none":
-            raise ValueError('expected a privacy budget (epsilon = 8), or an explicit defence = "none"')
-        _refuse_published(options)
+        _check_protection(options)
         return options
 
 
-def _refuse_published(options: Mapping[str, Any]) -> None:
-    """Refuse the paper's selections as printed: they promise nothing, and a site has real triples."""
-    selection = options.get("selection")
-    if str(selection) in SELECTIONS and not SELECTIONS[str(selection)].is_private:
-        raise ValueError(
-            f"selection {selection!r} is the paper's as printed and NOT private, so a site does not run it; remove "
-            "selection, or try the paper's with `fedkge train`"
-        )
+def _check_protection(options: Mapping[str, Any]) -> None:
+    """A site has real triples: it names a budget or says that it has no defence, and runs nothing without a proof."""
+    try:
+        configuration = parse(options)
+        defence = chosen_defence(configuration)
+        reason = defence.describe(configuration).not_private
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+    budget = configuration.privacy.epsilon is not None or defence.given_noise(configuration) is not None
+    if not budget and (defence.keeps_ledger or not options.get("defence")):
+        raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
+    if defence.keeps_ledger and reason:
+        raise ValueError(f"NOT private, so a site does not run it: {reason}; try it with `fedkge train`")
 
 
 def read_site(path: Path) -> SiteSettings:
