@@ -148,7 +148,7 @@ def test_another_key_is_seen_before_names_are_compared(wire: Wire, tmp_path: Pat
     wire.change = lambda reply: replace(reply, fingerprint="0" * 16) if isinstance(reply, Accept) else reply
     with pytest.raises(FedkgeError, match="a-mallory"):
         run(wire, tmp_path)
-    assert "another key" in notes(tmp_path)
+    assert "its key or its name rules differ" in notes(tmp_path)
 
 
 def spoiled(rows: Callable[[np.ndarray], np.ndarray]) -> Change:

@@ -1,8 +1,8 @@
-"""What is released before noise is chosen adds up plainly: the noise of all that follows depends on it.
+"""Releases before the choice of noise use basic composition, because the noise of all later releases depends on them.
 
-Losses may be composed where the parameters of each release are fixed beforehand. Those of a defence (rate, steps,
-noise, shares, delta) follow from the noisy size and from how many names were released. Both releases have a bounded
-loss, and given any outcome the rest keeps what is left of epsilon; so the bounds add up, however the rest was chosen.
+Tight composition requires that the parameters of each release are fixed beforehand. The parameters of a defence (rate,
+steps, noise, shares, delta) follow from the noisy size and from the number of released names. Both releases have a
+bounded loss. Given any outcome, the other releases stay within the remaining epsilon. So the bounds add up.
 Proof: docs/proofs/composition.md, "What is released before noise is chosen".
 """
 

@@ -1,4 +1,4 @@
-"""Which delta a promise may have, and what to say about a large epsilon: one place for every command and report."""
+"""The allowed deltas of a promise, and the warning about a large epsilon, for every command and report."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A budget that holds although noise, or the moment to stop, is chosen from what was already seen.
+"""Renyi filters: a budget that holds even if noise, or the time to stop, is chosen from earlier releases.
 
-Adding up costs is only a proof where they are fixed in advance. A Renyi filter is one where they are not: it admits
-the next charge only while the total stays below a bound that was fixed before the first, and then the bound, not the
-running total, is the guarantee (docs/proofs/composition.md).
+The sum of costs is a guarantee only if the costs are fixed in advance. A Renyi filter gives one if they are not. It
+admits the next charge only while the total stays below a bound that was fixed before the first charge. The bound, not
+the running total, is the guarantee (docs/proofs/composition.md).
 """
 
 from __future__ import annotations

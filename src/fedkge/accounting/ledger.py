@@ -1,13 +1,13 @@
-"""What every client has spent, written down before it is spent.
+"""The privacy ledger: it records the spending of every client before the client spends.
 
 A ledger is one file of JSON lines that only grows. Each line carries a checksum of itself and of the line before, so
-that damage is seen; each charge is on the disk before `charge` returns, and each release before the upload leaves.
+damage is detected. Each charge is on the disk before `charge` returns, and each release before the upload leaves.
 The order of a client's round is: `charge`, draw the noise, write the state beside the last one, `release` it, put it in
-its place, upload. So what was charged and not released is in no state that anybody could go on from.
+its place, upload. So no state from which a run can continue contains a round that was charged but not released.
 
-Guarantees: after a crash at any moment the ledger that is read back holds at least every charge that `charge` has
-returned for. A ledger that was cut, or brought back from an older copy, is refused where the `Witness` of its last head
-is there. (Who can write the file and the witness can write new ones: both are against accidents and backups.)
+Guarantees: after a crash at any moment, the ledger on disk contains at least every charge for which `charge` has
+returned. A ledger that was cut, or restored from an older copy, is refused if the `Witness` of its last head exists.
+(A party that can write the file and the witness can forge both: they protect against accidents and backups only.)
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class Ledger(Accounts):
         self.path = path
         self.name = str(path or Accounts.name)
         self.kept = path is not None
-        """Whether its promises stand in a file, now or later."""
+        """Whether its promises are in a file, now or later."""
         self.notice = ""
-        """What a person should know about this ledger; blank where there is nothing."""
+        """A notice about this ledger for people; blank if there is none."""
         self._file = LedgerFile(path)
         self._chain = Chain(run, witness)
         self._failed = False
         self._failure = ""
-        """Why a line could not be written; blank as long as all could."""
+        """The reason why a line could not be written; blank if all lines were written."""
 
     @classmethod
     def in_memory(cls, kept: bool = False) -> Ledger:
@@ -120,7 +120,7 @@ class Ledger(Accounts):
         return ledger
 
     def promise(self, promise: Promise) -> None:
-        """Write down what a client promises, before its first charge; the same promise again changes nothing."""
+        """Record a client's promise, before its first charge; repeating the same promise changes nothing."""
         with self._lock:
             account = self._accounts.get(promise.client)
             if account is not None and account.promise == promise and not account.provisional:
@@ -150,7 +150,7 @@ class Ledger(Accounts):
             self._append(OnceRecord(what, charge_records(merged(charges)), value, promise.record()).record())
 
     def adopt(self, draft: Ledger) -> None:
-        """Write down everything that was released once and promised in `draft`, which nobody has used yet."""
+        """Record all one-time releases and promises of `draft`, which has not been used yet."""
         for client, promise in draft.promises.items():
             for what, once in draft.once(client).items():
                 self.pay_once(replace(promise, largest_round=()), what, once.charges, once.value)
@@ -218,7 +218,7 @@ class Ledger(Accounts):
                 self._check_alone()
 
     def keep_extra(self, client: str, name: str, value: Mapping[str, int]) -> None:
-        """Write down what a charged release drew, before anybody sees it."""
+        """Record the value that a charged release drew, before any party sees it."""
         with self._lock:
             if not any(each.name == name and each.value is None for each in self._account(client).extras):
                 raise PrivacyError(f"{self.name}: {name!r} of {client} was never charged, or has a value already")
@@ -246,7 +246,7 @@ class Ledger(Accounts):
         self._file.append(line)
 
     def _check_alone(self) -> None:
-        """Another process may have charged, or released, what this one takes for paid."""
+        """Refuse to write if another process wrote: it may have charged or released what this one considers paid."""
         if self._failure:
             raise PrivacyError(f"an earlier line was not written: {self._failure}")
         if self._failed or not self._file.is_as_known():

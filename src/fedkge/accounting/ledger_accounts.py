@@ -1,4 +1,4 @@
-"""What a ledger's lines say when they are read one after the other: promises, charges and releases of each client."""
+"""The accounts in a ledger's lines, read in order: promises, charges and releases of each client."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Accounts:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Who has promised, in the order of the promises."""
+        """The clients that have promised, in the order of the promises."""
         with self._lock:
             return tuple(self._accounts)
 
     @property
     def promises(self) -> Mapping[str, Promise]:
-        """What each client promised."""
+        """The promise of each client."""
         with self._lock:
             return {name: account.promise for name, account in self._accounts.items()}
 
@@ -59,13 +59,13 @@ class Accounts:
             return account is not None and not account.provisional
 
     def once(self, client: str) -> Mapping[str, Once]:
-        """What the client has released once before its promise; empty for one that the ledger does not know."""
+        """The client's one-time releases before its promise; empty for a client that is not in the ledger."""
         with self._lock:
             account = self._accounts.get(client)
             return dict(account.once) if account else {}
 
     def is_paid(self, client: str, round: int, charges: Sequence[Charge]) -> bool:  # noqa: A002
-        """Whether exactly this is charged for the round, and has not left: then it may be trained without paying."""
+        """Whether the round has exactly these charges and is not released: then it may be trained without paying."""
         with self._lock:
             return self._account(client).charged(round, merged(charges))
 
@@ -86,7 +86,7 @@ class Accounts:
             return bool(account.unreleased) or any(entry.round == round for entry in account.entries)
 
     def has_released(self, client: str, state: str) -> bool:
-        """Whether this state was let go. One that was not must not be gone on from: its round may be drawn again."""
+        """Whether this state was released. A run must not continue from another one: its round may be drawn again."""
         with self._lock:
             return state in self._account(client).states
 
@@ -107,7 +107,7 @@ class Accounts:
             return tuple(self._account(client).entries)
 
     def charges_of_rounds(self, client: str) -> Charges:
-        """What it paid before its rounds and for them. The promised epsilon limits this; extras add to it."""
+        """The charges before and for the client's rounds. The promised epsilon limits them; extras add to it."""
         with self._lock:
             account = self._account(client)
             before = [charge for once in account.once.values() for charge in once.charges]

@@ -1,4 +1,4 @@
-"""What ties the lines of a ledger together, to the run they belong to, and to the witness of the last one."""
+"""The chain that links the lines of a ledger to each other, to their run and to the witness of the last line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Chain:
             self._witness.remember(self.run, Head(self.lines, self._checksum))
 
     def recall(self) -> Head | None:
-        """What the witness saw last of this run; to be asked before the lines are read."""
+        """The last line of this run that the witness saw. Call this before reading the lines."""
         return self._witness.recall(self.run) if self._witness and is_token(self.run) else None
 
     def check(self, name: str, seen: Head | None) -> str:

@@ -37,7 +37,7 @@ class LedgerFile:
         return self.path.read_bytes()
 
     def know(self, size: int) -> None:
-        """So many bytes are whole lines that the ledger has taken in."""
+        """Set the number of bytes in complete lines that the ledger has read."""
         self._size = size
 
     def is_as_known(self) -> bool:
@@ -67,7 +67,7 @@ class LedgerFile:
         self._size = len(whole) + len(line)
 
     def sync(self) -> None:
-        """Put on the disk what a process that was killed has written and not synced: it is about to be believed."""
+        """Sync lines that a killed process wrote but did not sync, before this process relies on them."""
         try:
             with self.path.open("rb") as file:
                 os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""What runs that were overwritten in a directory have spent: it stays spent."""
+"""The spending of runs that were overwritten in a directory: it stays spent."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class PlanCost:
     curve: Curve
     """Epsilon over rounds, by the chosen accountant; empty for a single round."""
     guess: GuessWorth | None
-    """What a guess about one triple is worth; None if the accountant proves nothing."""
+    """How well an adversary can guess one triple; None if the accountant proves nothing."""
 
     @property
     def epsilon(self) -> float:

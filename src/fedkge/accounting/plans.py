@@ -59,7 +59,7 @@ class CostPlan:
 
     @property
     def rate(self) -> float:
-        """How probable it is that a triple is in a batch; certain where the batch is larger than the data."""
+        """The probability that a triple is in a batch; 1 if the batch is larger than the data."""
         return min(1.0, self.batch / self.triples)
 
     @property
@@ -72,11 +72,11 @@ class CostPlan:
         return EVENTS_OF[self.mechanism](self, noise)
 
     def by_round(self, noise: float) -> list[Charge]:
-        """What each round costs; `noise` is the first round's."""
+        """The charges of each round; `noise` is the noise multiplier of the first round."""
         return [Charge(self.event(noise * self.decay**number), self.steps) for number in range(self.rounds)]
 
     def charges(self, noise: float) -> tuple[Charge, ...]:
-        """What all rounds cost."""
+        """The charges of all rounds."""
         return merged(self.by_round(noise))
 
 

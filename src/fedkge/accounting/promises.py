@@ -1,4 +1,4 @@
-"""What a client promises before it spends anything, and whether a round keeps to it."""
+"""A client's promise, made before it spends anything, and the check that a round keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each site said that it owns, kept as it was said at first: rows are settled once and for all."""
+"""The sites' first greetings, which list the rows that each site owns. They are saved once and never change."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Greetings:
         self._folder = folder
 
     def check(self, site: str, greeting: Greeting, width: int, settled: bool) -> str | None:
-        """Keep a greeting, or compare it with the one that rows were `settled` by; why it is refused, or None.
+        """Save a greeting or, if rows are `settled`, compare it; returns the reason to refuse it, or None.
 
-        `width` is that of the server's own table: no site is believed about it.
+        `width` is the width of the server's own table; the server does not trust a site's width.
         """
         names, tags = greeting.names.get("entities"), greeting.tags.get("entities")
         if set(greeting.names) != {"entities"}:
@@ -36,7 +36,7 @@ class Greetings:
             make_folder(self._folder)
             write_atomically(path, content)
         elif not path.exists() or path.read_bytes() != content:
-            return "it greets otherwise than when the federation began: was its graph or its key changed?"
+            return "its greeting differs from its first one: was its graph or its key changed?"
         return None
 
     def all(self) -> dict[str, Greeting]:

@@ -14,8 +14,8 @@ from fedkge.deploy.signatures import Opened, Refusal, Verifier
 
 LOG = log_of("fedkge.site")
 MOST_WAITING = 2
-"""Genuine requests that wait while the site works on one. The server sends one after the other, and a second only when
-it has stopped waiting for the first; so more than these would be obsolete, and hold memory."""
+"""Genuine requests that may wait while the site works on one. The server sends a second request only after it stopped
+waiting for the first. So older waiting requests are obsolete and would only use memory."""
 
 SAY_SECONDS = 60.0
 
@@ -42,7 +42,7 @@ class Refusals:
 
 
 class Inbox:
-    """Takes in what arrives from anybody, and hands out what the server asked for."""
+    """Receives messages from any sender, and returns only the server's requests."""
 
     def __init__(self, verifier: Verifier, numbers: NumberFile) -> None:
         self._verifier, self._numbers = verifier, numbers
@@ -52,7 +52,7 @@ class Inbox:
         self.refusals = Refusals()
 
     def accept(self, seal: object, content: object) -> bool:
-        """Take in a request; whether the sender may be told that it has arrived. Called by NVFlare's threads."""
+        """Receive a request; returns whether to acknowledge it to the sender. Called by NVFlare's threads."""
         opened = self._verifier.open(seal, content)
         refusal = opened if isinstance(opened, Refusal) else self._admit(opened)
         if refusal is not None:
@@ -76,7 +76,7 @@ class Inbox:
         return isinstance(number, int) and number == self._last
 
     def take(self) -> Opened | None:
-        """Wait for the next request; nothing when the job is over."""
+        """Wait for the next request; None when the job is over."""
         return self._waiting.get()
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The secret keys of a site.
 
-One site makes the consortium's key, once, and brings it to the others in a way that the server cannot read. Every
-derived key depends on its purpose and on the federation's name, so that nothing can be matched between two federations,
-even under the same consortium key.
+One site makes the consortium's key, once, and sends it to the others over a channel that the server cannot read. Every
+derived key depends on its purpose and on the federation's name. So nothing can be matched between two federations, even
+under the same consortium key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folders of a federation: what `init` makes, and a whole one on one machine for `try` and for tests."""
+"""The folders of a federation: those of `init`, and a whole federation on one machine for `try` and for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedkge.store.durable_files import make_folder, write_atomically
 
 FEDERATION, SITE, SHARDS, KEY = "federation.toml", "site.toml", "graphs", "consortium.key"
 FEWEST_SITES = 2
-"""Rows that one site alone owns stay at home, so a single site would share nothing."""
+"""Rows that only one site owns stay at that site, so a single site would share nothing."""
 
 BUDGET: Mapping[str, Any] = {"defence": "recommended", "epsilon": 8.0}
 

@@ -1,8 +1,8 @@
 """The engine over NVFlare: it carries messages between the server's job process and the sites'.
 
-A request is signed, handed over and acknowledged at once. The answer comes as a message of the site's own when it is
-ready, however long that takes. Each request has a random token that only its site was told, and an answer must carry
-it: so an answer that is late, comes twice, or comes from somebody else is told apart and dropped.
+The server signs and delivers a request, and the site acknowledges it at once. The site sends the answer as a separate
+message when it is ready. Each request has a random token that only its site knows, and the answer must carry it. So the
+engine recognises and drops an answer that is late, repeated or from another sender.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ RETRY_SECONDS = 1.0
 CHECK_SECONDS = 0.2
 TOKEN_BYTES = 16
 DROPPED_SAY_EVERY = 1000
-"""Answers that nobody waits for are in the log once for so many: anybody may send them."""
+"""The log has one line per this many dropped answers: any sender could cause more."""
 
 Heard = Literal["silent", "known", "unknown"]
 """What a ping found: no answer, a site that has the request, or a site that does not have it."""
 
 
 class Carrier(Protocol):
-    """What the engine needs of NVFlare's."""
+    """The operations of NVFlare that the engine needs."""
 
     def names(self) -> Sequence[str]:
         """The sites whose job process runs, sorted."""
@@ -55,7 +55,7 @@ class Carrier(Protocol):
 
 
 class Sealer(Protocol):
-    """What signs requests."""
+    """Signs requests."""
 
     def seal(self, site: str, token: bytes, content: bytes) -> tuple[int, bytes]:
         """A new number and the seal of a request to a site."""
@@ -100,7 +100,7 @@ class NVFlareEngine:
         self._lock = threading.Lock()
         self._dropped = 0
         self.refused: Callable[[str, str], None] = lambda _site, _reason: None
-        """Called with a site and a reason when what it sent is refused."""
+        """Called with a site and a reason when the engine refuses its message."""
 
     def clients(self) -> Sequence[str]:
         """The names of the sites that can be reached now, sorted."""
@@ -109,7 +109,7 @@ class NVFlareEngine:
     def exchange(
         self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
     ) -> Mapping[str, Reply | Failure]:
-        """Deliver each request and wait for the answers, or for so long."""
+        """Deliver each request and wait for the answers, at most `timeout_seconds`."""
         ends = time.monotonic() + timeout_seconds
         opened = [self._sealed(site, encode(request, self._numbers)) for site, request in requests.items()]
         asked = {waiting.token.hex(): waiting for waiting in opened}
@@ -147,7 +147,7 @@ class NVFlareEngine:
             waiting.done.wait(min(CHECK_SECONDS, left))
 
     def _tried(self, task: Callable[[_Open, float], None], waiting: _Open, ends: float) -> None:
-        """Do a thread's task. Whatever breaks it is said at once: nobody would deliver or watch any more."""
+        """Run a thread's task. Report any exception at once: no other thread would deliver or watch the request."""
         try:
             task(waiting, ends)
         except Exception as error:
@@ -156,12 +156,12 @@ class NVFlareEngine:
             waiting.done.set()
 
     def _goes_on(self, waiting: _Open, ends: float) -> bool:
-        """Whether somebody still waits for the answer."""
+        """Whether the server still waits for the answer."""
         is_open = waiting.token.hex() in self._open and not waiting.done.is_set()
         return is_open and time.monotonic() < ends and not self._carrier.stopped()
 
     def _deliver(self, waiting: _Open, ends: float) -> None:
-        """Hand a request over, again and again until the site has it; the site recognises one that comes twice."""
+        """Deliver a request repeatedly until the site has it; the site recognises a repeated request."""
         while self._goes_on(waiting, ends):
             if not waiting.acknowledged:
                 seconds = min(ends - time.monotonic(), delivery_seconds(len(waiting.content)))
@@ -172,8 +172,8 @@ class NVFlareEngine:
             waiting.done.wait(RETRY_SECONDS)
 
     def _watch(self, waiting: _Open, ends: float) -> None:
-        """See to it that the site is there and has the request. A site that is silent for too long is lost, whatever
-        the time limit. A request that it acknowledged and does not have is signed anew and delivered again.
+        """Check that the site is connected and has the request. A site that is silent for too long is lost, even before
+        the time limit. If it acknowledged a request but does not have it, the request is signed and delivered again.
         """
         site, liveness = waiting.site, self._liveness
         since = time.monotonic() + (0.0 if site in self._heard else liveness.start_seconds)

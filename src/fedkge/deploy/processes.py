@@ -1,4 +1,4 @@
-"""NVFlare's processes as children of a fedkge command: started, watched, started again, and never left behind."""
+"""NVFlare's processes as children of a fedkge command, which starts, watches, restarts and always ends them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedkge.deploy.liveness import HEARTBEAT_SECONDS
 from fedkge.store.durable_files import make_folder
 
 SERVER_VARIABLE, SITE_VARIABLE = "FEDKGE_FEDERATION", "FEDKGE_SITE"
-"""By these a job process finds the settings of its own machine."""
+"""A job process finds the settings of its own machine through these environment variables."""
 
 SERVER_MODULE = "nvflare.private.fed.app.server.server_train"
 SITE_MODULE = "nvflare.private.fed.app.client.client_train"
@@ -56,7 +56,7 @@ def site_command(kit: Path, site: str, log: Path, variables: Mapping[str, str]) 
 
 
 class Child:
-    """A process that is started again whenever it ends, until `stop`; it ends when this process does, however."""
+    """A process that is restarted whenever it ends, until `stop`. It also ends when this process ends in any way."""
 
     def __init__(self, command: Command, tell: Callable[[str], None]) -> None:
         self._command, self._tell = command, tell
@@ -66,7 +66,7 @@ class Child:
         self._short_lives = 0
 
     def watch(self) -> None:
-        """Start the process if it does not run; an error when it ends again and again."""
+        """Start the process if it does not run; repeated early ends are an error."""
         if self._process is not None and self._process.poll() is None:
             return
         if self._process is not None:
@@ -142,8 +142,8 @@ def _killed_with_parent() -> None:
 def end_with_parent() -> None:
     """End this process as soon as the one that started it is gone, whatever it is doing.
 
-    For job processes: NVFlare's own watch takes a parent that was killed and that nobody has buried (a zombie, as in a
-    container without an init) for alive, and the job would go on for a site that was switched off.
+    For job processes: NVFlare's own watch considers a killed parent alive while it is a zombie (as in a container
+    without an init). The job would then continue for a site that was switched off.
     """
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True, name="fedkge-parent").start()
 

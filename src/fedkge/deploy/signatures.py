@@ -1,4 +1,4 @@
-"""Signed requests: a site obeys its server, and nobody else who can reach it.
+"""Signed requests: a site obeys only its server, and no other party that can reach it.
 
 NVFlare carries an application's messages between any two parties with a certificate, and from any process on a site's
 machine. So the server signs each request (Ed25519). The signature covers the federation, the site, the job, a number
@@ -38,7 +38,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Whom a request is for: one site, in one NVFlare job of one federation."""
+    """The receiver of a request: one site, in one NVFlare job of one federation."""
 
     federation: str
     site: str
@@ -60,7 +60,7 @@ class Opened:
 
 
 class Signer:
-    """The server's hand: seals requests of one job.
+    """The server's side: seals the requests of one job.
 
     >>> signer = Signer(Key(bytes(range(32))), "study", "job-1", iter(range(1, 9)).__next__)
     >>> number, seal = signer.seal("north", bytes(16), b"train")
@@ -81,7 +81,7 @@ class Signer:
 
 
 class Verifier:
-    """A site's eye: tells a request that the server signed for it from everything else.
+    """A site's side: accepts only requests that the server signed for this site.
 
     >>> key = Key(bytes(range(32)))
     >>> _, seal = Signer(key, "study", "job-1", lambda: 7).seal("north", bytes(16), b"train")
@@ -95,7 +95,7 @@ class Verifier:
         self._key, self._address = VerifyKey(public), address
 
     def open(self, seal: object, content: object) -> Opened | Refusal:
-        """The request, or why it is none. Total: returns for any two values, and looks at the content last."""
+        """The request, or the reason to refuse it. It returns for any two values, and checks the content last."""
         if not isinstance(seal, bytes) or not isinstance(content, bytes) or len(seal) != SEAL_BYTES:
             return Refusal.MALFORMED
         facts, signature = seal[: _FACTS.size], seal[_FACTS.size :]
@@ -110,7 +110,7 @@ class Verifier:
 
 
 def public_key(key: Key) -> bytes:
-    """What the sites check signatures with.
+    """The public key with which the sites check signatures.
 
     >>> len(public_key(Key(bytes(range(32)))))
     32

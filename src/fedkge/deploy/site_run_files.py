@@ -1,4 +1,4 @@
-"""What a site keeps of a federation: its own view of recorded rounds, and at the end a run like any other."""
+"""The files that a site keeps of a federation: its own view of recorded rounds, and at the end a run directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedkge.runs.transcript import Transcript
 def write_round(
     directory: RunDirectory, name: str, client: Client, request: Fit, upload: Upload, recorded: frozenset[int]
 ) -> None:
-    """Put what the site saw of a round into its own transcript, if site.toml asks for it."""
+    """Write the site's view of a round into its own transcript, if site.toml asks for it."""
     if request.round not in recorded:
         return
     private = {name: client.unshared()}

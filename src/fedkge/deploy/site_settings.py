@@ -135,7 +135,7 @@ def _check_protection(options: Mapping[str, Any]) -> None:
         raise ValueError(str(error)) from error
     budget = configuration.privacy.epsilon is not None or defence.given_noise(configuration) is not None
     if not budget and (defence.keeps_ledger or not options.get("defence")):
-        raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
+        raise ValueError('expected a privacy budget (epsilon = 8), or an explicit defence = "none"')
     if defence.keeps_ledger and reason:
         raise ValueError(f"NOT private, so a site does not run it: {reason}; try it with `fedkge train`")
 

@@ -1,4 +1,4 @@
-"""How a job process tells the command that started it how things are: one small file that is always whole."""
+"""A job process reports its state to the command that started it, in one small file that is always complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Status:
         self._noted = int(before.get("noted", len(self._notes)))
 
     def write(self, **facts: Any) -> None:
-        """Replace what was said before; notes stay."""
+        """Replace the state; the notes stay."""
         self._facts = facts
         self._save()
 

@@ -1,4 +1,4 @@
-"""What `fedkge server` and `fedkge client` say of the status file that a job process writes."""
+"""The lines that `fedkge server` and `fedkge client` print from the status file of a job process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedkge.base.durations import duration
 
 
 class StatusLines:
-    """Says what is new, once."""
+    """Prints each change once."""
 
     def __init__(self, tell: Callable[[str], None], before: Mapping[str, Any]) -> None:
         self._tell = tell
@@ -17,7 +17,7 @@ class StatusLines:
         self._said = ""
 
     def hear(self, status: Mapping[str, Any]) -> None:
-        """Say new notes and, if it has changed, where things are."""
+        """Print new notes and, if it has changed, the state."""
         noted = int(status.get("noted", 0))
         if noted > self._noted:
             for line in list(status.get("notes", []))[-(noted - self._noted) :]:

@@ -2,8 +2,8 @@
 
 `decode` gives a message or a WireError that says what is wrong, and no other exception, whatever the bytes are. The
 layout is read by `frames`, the header by `headers`; here the arrays of each kind of message are checked and put in
-place. Who sent the bytes is for the engine to add. Not judged here, but where the numbers are used: whether rows are
-finite, of the right shape and of the right length (`aggregation.complaint`, at both ends).
+place. The engine adds the sender. The code that uses the rows checks that they are finite and of the right shape and
+length (`aggregation.complaint`, at both ends).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 
 Message: TypeAlias = Request | Reply | Failure
 Numbers: TypeAlias = Literal["float32", "float16"]
-"""What rows travel as; they arrive as float32 in any case."""
+"""The number format of rows on the wire; the receiver always gets float32."""
 
 KINDS: tuple[Shared, ...] = ("entities", "relations")
 MOST_NAMES = 10_000_000

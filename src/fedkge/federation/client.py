@@ -1,4 +1,4 @@
-"""A client: its own graph, its own relations, and the answers that it gives to the server."""
+"""A client: its own graph, its own relations, and its answers to the server."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from fedkge.store.randomness import client_generator
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """What a client must know to take part: the configuration, the seed, its number, what is shared, its ledger, and
-    how it defends itself; without `defence`, as the configuration says, calibrated and promised to the ledger.
+    """Everything that a client needs to take part. Without `defence`, the client uses the defence of the configuration,
+    calibrated and promised in the ledger.
     """
 
     configuration: Configuration
@@ -65,13 +65,13 @@ class ClientPlan:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """How far the client is: the last round that it trained, and the digest of the rows that this began from."""
+    """The client's progress: the last round that it trained, and the digest of the rows at the start of that round."""
 
     round: int = 0
     began_from: str = ""
     loss: float | None = 0.0
     served: int = 0
-    """Rounds trained so far; the noise of the next follows from it, not from a number that the server names."""
+    """Rounds trained so far. It determines the noise of the next round; the server's round number does not."""
     validations: tuple[float, ...] = ()
     """MRRs on public triples, for a noise schedule that needs them."""
 
@@ -80,11 +80,11 @@ _STATE = TypeAdapter(_State)
 
 
 class Client:
-    """One organisation. It answers requests; nobody reaches into it.
+    """One organisation. It answers requests; other code does not change its state.
 
-    With a `folder`, its state is saved after each round, before the upload leaves. A round that it has already
-    trained is not trained again: the same request gets the saved upload. A round that fails leaves no trace.
-    Under a defence a round is charged to the ledger before it is trained, and released there before its upload leaves.
+    With a `folder`, the client saves its state after each round, before the upload leaves. It never trains a round
+    twice: the same request gets the saved upload. A failed round does not change the state.
+    Under a defence, the ledger charges a round before training and records its release before the upload leaves.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Client:
         self._file = StateFile(path, name, self._ledger)
         self._state = _State()
         self._training = 0
-        """The round that is being trained, or that broke off and could not be undone; 0 else."""
+        """The round in training, or a round that failed and could not be undone; otherwise 0."""
         options = plan.configuration
         shape, scorer = shape_of(options), scorer_of(options)
         generator = client_generator(plan.seed, plan.number, 0)
@@ -139,18 +139,20 @@ class Client:
 
     @property
     def tests(self) -> dict[str, int]:
-        """The propose-test-release tests made and passed so far; empty where the defence makes none."""
+        """The propose-test-release tests made and passed so far; empty if the defence makes none."""
         return self._rounds.tests
 
     @property
     def released(self) -> Release | None:
-        """What this client's defence has released once, from then on; no message carries it."""
+        """The one-time release of this client's defence, or None before it; no message carries it."""
         return self._rounds.released
 
     def handle(self, request: Request) -> Reply:
         """Answer one request of the server."""
         if self._training:
-            raise RunError(f"{self.name}: round {self._training} broke off and could not be undone; start it again")
+            raise RunError(
+                f"{self.name}: round {self._training} failed and could not be undone; start this client again"
+            )
         if isinstance(request, Hello):
             return self._greet()
         if isinstance(request, Share):
@@ -159,14 +161,14 @@ class Client:
             return self._fit(request)
         if isinstance(request, Evaluate):
             return self._evaluate(request)
-        raise RunError(f"{self.name} was asked for {type(request).__name__}, which is no matter of its training")
+        raise RunError(f"{self.name}: expected a request for training, got {type(request).__name__}")
 
     def unshared(self) -> dict[Shared, Rows]:
-        """Copies of the tables that this client shares with nobody."""
+        """Copies of the tables that this client does not share."""
         return self._tables.unshared()
 
     def _share(self, request: Share) -> Sharing:
-        """Keep the other rows here, from now on."""
+        """Share only the requested rows from now on; the other rows stay here."""
         self._tables.share(request.places)
         return Sharing({kind: len(places) for kind, places in self._tables.places.items()})
 
@@ -186,7 +188,7 @@ class Client:
 
     @property
     def triples(self) -> int:
-        """The number of triples that others may know."""
+        """The number of triples that other parties may know."""
         return self._defence.triples
 
     def _fit(self, request: Fit) -> Upload | Goodbye:
@@ -204,7 +206,7 @@ class Client:
         return Upload(request.round, self._tables.shared(), self.triples, self._state.loss)
 
     def _pay(self, ledger: Ledger, round_number: int) -> bool:
-        """Charge the round before it is trained; False, and nothing happens, when the budget does not allow it."""
+        """Charge the round before training. If the budget does not allow it, charge nothing and return False."""
         charges = self._rounds.charges(self._state.served + 1, self._state.validations)
         if not ledger.is_paid(self.name, round_number, charges) and ledger.is_prepaid(self.name, charges):
             charges = ()
@@ -222,13 +224,13 @@ class Client:
         self._training = request.round
         try:
             if self._draws(request):
-                self._commit()  # all of the budget may be in it: it must not be lost with this round
+                self._commit()  # the release may have cost the whole budget, so a failure must not lose it
                 released = self.released
             self._state = self._trained(request, digest)
             self._commit()
         except BaseException:
             self._state = replace(before, began_from="")
-            self._fill({**own, **sent})  # what others may see comes first: making a trainer can fail
+            self._fill({**own, **sent})  # restore the visible tables first: making a trainer can fail
             self._take_release(released)
             self._trainer, self._rounds = self._new_trainer()
             self._fill(own)
@@ -242,23 +244,23 @@ class Client:
         self._rounds.released = released
 
     def _draws(self, request: Fit) -> bool:
-        """Draw what has to be kept before it is trained on; whether there was any."""
+        """Draw a release that must be saved before training on it; returns whether there was one."""
         with self._failure_counts(request.round):
             return self._rounds.draw(self._source(request.round))
 
     def _trained(self, request: Fit, digest: str) -> _State:
-        """Train, and the state afterwards."""
+        """Train a round; returns the new state."""
         served = self._state.served + 1
         with self._failure_counts(request.round):
-            with np.errstate(over="ignore", invalid="ignore"):  # the trainer has an error of its own for what follows
+            with np.errstate(over="ignore", invalid="ignore"):  # the trainer raises its own error for such values
                 loss = self._train(request)
             validations = self._rounds.validated(self._state.validations, served)
         return _State(request.round, digest, loss, served, validations)
 
     @contextmanager
     def _failure_counts(self, round_number: int) -> Iterator[None]:
-        """That this failed may depend on triples, and the server hears of it: a failure counts as released, and whoever
-        asks again pays again.
+        """Count a failure as released: it may depend on triples, and the server learns of it. A repeated request is
+        charged again.
         """
         try:
             yield
@@ -285,8 +287,8 @@ class Client:
     def _evaluate(self, request: Evaluate) -> RankingMetrics:
         if self._ledger:
             raise PrivacyError(
-                f"{self.name} defends itself: ranking its private triples for the server is a question that no budget "
-                "pays for; evaluate at the site"
+                f"{self.name} has a defence, and no budget pays for ranking its private triples for the server; "
+                "evaluate at the site"
             )
         self._tables.check(request.rows)
         keep, triples = self._plan.configuration.data.keep_leaked, self.shard.split(request.split)
@@ -305,7 +307,7 @@ class Client:
         return RankingMetrics.of(result)
 
     def _lasting(self) -> dict[str, NDArray[Any]]:
-        """The arrays that outlive a round: both tables, and what the optimisers keep."""
+        """The arrays that last beyond a round: both tables and the states of the optimisers."""
         arrays = {f"tables/{kind}": table for kind, table in self._tables.all().items()}
         if self._plan.configuration.training.optimiser_state == "kept":
             optimisers = {"entities": self._trainer.entity_optimiser, "relations": self._trainer.relation_optimiser}
@@ -319,17 +321,17 @@ class Client:
             places[name][...] = array
 
     def continue_from(self, relations: Rows, steps: int, rounds: int, released: Release | None = None) -> None:
-        """Take over what is its own from a record, and how many steps and rounds it took; for forks."""
+        """Continue from recorded relations, steps, rounds and release; for forks."""
         self._take_release(released)
         self.embedding.tables.relations[...] = relations
         self._trainer.steps, self._state = steps, _State(served=rounds)
 
     def save(self) -> None:
-        """Put the state on disk before the first round, if this client has a folder."""
+        """Save the state on disk before the first round, if this client has a folder."""
         self._file.begin(*self._record())
 
     def _commit(self) -> None:
-        """Keep the state with what the present round has drawn, and let it go in the ledger."""
+        """Save the state with the draws of this round, and record the release in the ledger."""
         self._file.commit(self._training, *self._record())
 
     def _record(self) -> State:
@@ -338,7 +340,7 @@ class Client:
         return {**self._lasting(), **released}, {**asdict(self._state), "steps": self._trainer.steps}
 
     def _take(self, saved: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> None:
-        """Go on from a state that was kept."""
+        """Continue from a saved state."""
         tensors = {name: array for name, array in saved.items() if not name.startswith(RELEASED)}
         self._take_release(release_in(saved, chosen_defence(self._plan.configuration)))
         expected = {name: array.shape for name, array in self._lasting().items()}
@@ -353,6 +355,8 @@ class Client:
             state = _STATE.validate_json(json.dumps(facts), strict=True)
         except ValidationError as error:
             keys = ", ".join(".".join(map(str, item["loc"])) for item in error.errors())
-            raise RunError(f"{self._file.path}: expected the facts of a client, got other values for {keys}") from error
+            raise RunError(
+                f"{self._file.path}: expected the state of a client, got invalid values for {keys}; restore the file"
+            ) from error
         self._fill(tensors)
         self._trainer.steps, self._state = facts["steps"], state

@@ -1,4 +1,4 @@
-"""A whole training run on the embedded engine: rounds, validation, checkpoints, and going on after a crash."""
+"""A whole training run on the embedded engine: rounds, validation, checkpoints, and continuing after a crash."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ WATCHED = "both.realistic.mrr"
 
 
 class Federation:
-    """Drives server and clients through the rounds of one run.
+    """Runs the rounds of one run with its server and clients.
 
-    Saved after every round: first each client (before its upload leaves), then the server. So a crash at any
-    moment loses at most work that will be repeated with the same outcome.
+    After every round, first each client saves its state (before its upload leaves), then the server. So a crash loses
+    only work that is repeated with the same result.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Federation:
         self._record = recorded_rounds(configuration.experiment.record, configuration.training.rounds)
         self._names = NameFiles(directory.path / FOLDER if directory else None)
         cores = configuration.training.threads or available_cores()
-        # Opening mends what a crash has left, ledger and states: nobody may be writing meanwhile.
+        # Opening repairs the ledger and the states after a crash, so no other process may write at the same time.
         with directory.locked() if directory and chosen_defence(configuration).keeps_ledger else nullcontext():
             self._ledger = self._open_ledger(draft, client_names(1 if self._strategy.pooled else len(shards)))
             self._shards = released_shards(shards, configuration, self._ledger, self._names)
@@ -90,10 +90,10 @@ class Federation:
             begin_from(start, self.server, self.clients.values())
 
     def _open_ledger(self, draft: Draft | None, names: Sequence[str]) -> Ledger | None:
-        """The run's ledger; what `draft` holds is written there before it is used.
+        """The run's ledger; the entries of `draft` are written there before they are used.
 
-        One with other clients than `names` is refused: these would promise, and spend, a second budget on the same
-        triples.
+        A ledger with other clients than `names` is refused: the new clients would promise and spend a second budget on
+        the same triples.
         """
         if not chosen_defence(self.configuration).keeps_ledger:
             return None
@@ -131,7 +131,7 @@ class Federation:
         return ids
 
     def run(self) -> Run:
-        """All rounds that are left, then the final evaluation; returns the run."""
+        """Run the remaining rounds and the final evaluation; returns the run."""
         alone = self._directory.locked() if self._directory else nullcontext()
         with alone, threadpool_limits(limits=1, user_api="blas"):
             self._begin()
@@ -144,7 +144,7 @@ class Federation:
             return self._finish()
 
     def _begin(self) -> None:
-        """Put round 0 on disk, so that a resumed run needs neither start vectors nor luck."""
+        """Save round 0 on disk, so that a resumed run does not draw its start vectors again."""
         if self._directory is None or self._checkpoint is None or self._checkpoint.exists():
             return
         self._checkpoint.refuse_orphans(self.clients)
@@ -172,7 +172,7 @@ class Federation:
         )
 
     def _round(self) -> bool:
-        """One round; False when it did not take place because too few clients have a budget left."""
+        """Run one round; returns False if it did not take place because too few clients have budget left."""
         began = time.perf_counter()
         report = self.server.run_round()
         if not report.uploads:
@@ -197,7 +197,7 @@ class Federation:
             return
         record = {**self._record_of(scores, "valid"), "loss": report.loss}
         self._memory.history.append(record)
-        if self._ledger is None:  # under a defence the round that is best on private triples would tell about them
+        if self._ledger is None:  # under a defence, the best round on private triples would reveal something about them
             self._keep_the_best(record)
         self._observer.evaluated(record)
 
@@ -212,7 +212,7 @@ class Federation:
             self._memory.stale += 1
 
     def _validation_scores(self) -> dict[str, RankingMetrics]:
-        """Asked of the clients; of defended ones, which do not answer, the experimenter finds out for himself."""
+        """The clients' scores. Defended clients do not answer; the experiment evaluates them itself."""
         if not self._strategy.pooled and self._ledger is None:
             return self.server.evaluate("valid")
         evaluations = self._as_run(self.tensors()).evaluate(
@@ -229,7 +229,7 @@ class Federation:
         return evaluation_record(self.server.round, split, scores, facts)
 
     def _tests(self) -> dict[str, Any]:
-        """How many tests each client made and passed, where its selection makes any."""
+        """The numbers of tests that each client made and passed, if its selection makes tests."""
         tests = {name: client.tests for name, client in self.clients.items() if client.tests}
         return {"tests": tests} if tests else {}
 
@@ -298,8 +298,8 @@ def _seed_of(configuration: Configuration) -> int:
 
 
 def _workers(cores: int, clients: int) -> int:
-    """Threads for the clients. On all cores of the machine twice as many: three clients on two cores then share them
-    to the end of the round, where two at a time would leave a core idle while the third trains alone.
+    """The number of threads for the clients: twice the cores if the run uses all cores of the machine. Three clients
+    then share two cores to the end of the round. With two at a time, a core would be idle while the third trains.
     """
     everything = cores > 1 and cores >= available_cores()
     return min(2 * cores if everything else cores, clients)

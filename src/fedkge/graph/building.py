@@ -1,4 +1,4 @@
-"""From blocks of names to a Graph, in bounded memory: names are numbered as they come and then let go."""
+"""From blocks of names to a Graph, in bounded memory: each block is numbered and then released."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class GraphBuilder:
             raise DataError(f"{path}: expected triples between entities, got only triples with literals")
 
     def _same_header(self, path: Path, blocks: Iterable[NameBlock]) -> Iterator[NameBlock]:
-        """The blocks of one file, whose header must be that of the files before."""
+        """The blocks of one file; its header must equal the header of the earlier files."""
         for block in blocks:
             if block.skipped_header is not None:
                 check_same(block.skipped_header, path, *(self._header or (block.skipped_header, path)))

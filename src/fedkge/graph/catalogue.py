@@ -1,4 +1,4 @@
-"""The data sets that have a name: counts, checksums, sources, licences, citations. `catalogue.toml` lists them."""
+"""The named data sets: counts, checksums, sources, licences, citations. `catalogue.toml` lists them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedkge.graph.graph import SPLITS
 
 @dataclass(frozen=True, slots=True)
 class SplitFile:
-    """One split of a data set; `sha256` is that of its uncompressed LF text, `url` is blank where there is none."""
+    """One split of a data set. `sha256` is that of its uncompressed LF text; `url` is blank if there is none."""
 
     split: str
     triples: int
@@ -21,13 +21,13 @@ class SplitFile:
 
     @property
     def file_name(self) -> str:
-        """What the file is called in the cache when it is not compressed."""
+        """The name of the uncompressed file in the cache."""
         return f"{self.split}.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What is known about a named data set before it is read.
+    """The facts about a named data set that are known before it is read.
 
     >>> DATASETS["fb15k-237"].entities, DATASETS["fb15k-237"].triples("test")
     (14541, 20466)
@@ -41,7 +41,7 @@ class Dataset:
     licence: str
     citation: str
     advice: str = ""
-    """How to get the files where they cannot be downloaded; `{name}` and `{folder}` are filled in."""
+    """How to get files that cannot be downloaded; `{name}` and `{folder}` are filled in."""
     label_column: int = 1
     """The column of `entity_labels.tsv` that holds the words; column 0 is the entity's name."""
 

@@ -1,7 +1,7 @@
-"""Graphs by name or path: `load` finds them, `fetch` downloads them, `labels` has the words for their entities.
+"""Graphs by name or path: `load` finds them, `fetch` downloads them, `labels` returns words for their entities.
 
-Where a named data set is looked for: the cache folder (`FEDKGE_DATA`, else the platform's cache folder), then its
-public source. Whatever is read under a name has the checksum that the catalogue says.
+fedkge looks for a named data set in the cache folder (`FEDKGE_DATA`, else the platform's cache folder), then at its
+public source. Every file of a named data set must have the checksum in the catalogue.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _load_named(dataset: Dataset) -> Graph:
 def fetch(name: str, *, progress: bool = True, opener: Opener = open_https) -> Path:
     """Make sure that the data set's files are in the cache, and return its folder there.
 
-    What is fetched from where is always said on stderr; `progress` adds a bar.
+    Every download is announced on stderr with its address; `progress` adds a bar.
     """
     dataset = look_up_dataset(name)
     if not dataset.files:

@@ -1,4 +1,4 @@
-"""Files over https: resumed where they broke off, checked, and put in place in one step."""
+"""Downloads over https: an interrupted download is resumed, checked, and put in place in one step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RANGE_NOT_SATISFIABLE, PARTIAL_CONTENT = 416, 206
 
 Opener: TypeAlias = Callable[[Request], HTTPResponse]
 Advance: TypeAlias = Callable[[int, int | None], None]
-"""Told, after each chunk, how many bytes are there and how many there will be, where known."""
+"""Called after each chunk with the number of bytes received and, if known, the total."""
 
 
 def open_https(request: Request) -> HTTPResponse:
@@ -90,7 +90,7 @@ class _Range:
 
 
 def _receive(url: str, part: Path, opener: Opener, advance: Advance) -> None:
-    """Append what is missing to the part; start anew where the server does not resume."""
+    """Append the missing bytes to the part; start again if the server does not resume."""
     have = part.stat().st_size
     request = Request(url, headers={"User-Agent": "fedkge", "Accept-Encoding": "identity"})  # noqa: S310 (https only)
     if have:

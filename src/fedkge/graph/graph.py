@@ -106,7 +106,7 @@ class Graph:
     valid: Triples = field(default_factory=no_triples)
     test: Triples = field(default_factory=no_triples)
     elsewhere: Triples = field(default_factory=no_triples)
-    """True triples among this shard's names that other clients (or none) hold: never trained on, only filtered."""
+    """True triples among this shard's names that are not in it: never trained on, only used for filtered ranking."""
     removed_duplicates: int = 0
     notice: str = ""
     """An acknowledgement that must be shown wherever the graph is used."""
@@ -138,7 +138,7 @@ class Graph:
         return triples
 
     def content(self) -> Iterator[bytes | memoryview]:
-        """Everything that training or ranking looks at, with lengths: different graphs give different bytes.
+        """Everything that training or ranking uses, with lengths: different graphs give different bytes.
 
         >>> graph = Graph.from_names("tiny", train=[("a", "likes", "b")])
         >>> b"".join(graph.content())[:16]
@@ -159,7 +159,7 @@ class Graph:
 
     @property
     def true_triples(self) -> Triples:
-        """All triples that are known to be true, here or elsewhere: what filtered ranking must not punish."""
+        """All triples that are known to be true, here or elsewhere. Filtered ranking does not punish them."""
         return np.concatenate([self.all_triples, self.elsewhere])
 
     @classmethod

@@ -1,7 +1,7 @@
 """Header lines of TSV files: found by their words, so that they never become a triple by accident.
 
-A graph file in TSV has no header. Where the first line says what the columns are called, the reader refuses it and
-offers to skip it; the user may also say that it is a triple.
+A graph file in TSV has no header. If the first line contains column names, the reader refuses it and offers to skip it;
+the user may also declare it a triple.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPTION = "--skip-header (in a file: skip-header = true)"
 
 
 def column_order(fields: Fields) -> tuple[str, ...] | None:
-    """Which column each field names, if the three name head, relation and tail, in whatever order.
+    """The column that each field names, if the three fields name head, relation and tail in any order.
 
     >>> column_order(["Subject", "predicate_id", "Object"]), column_order(["from", "to", "type"])
     (('head', 'relation', 'tail'), ('head', 'tail', 'relation'))
@@ -40,7 +40,7 @@ def column_order(fields: Fields) -> tuple[str, ...] | None:
 def refuse_header(fields: Fields, path: Path) -> None:
     """Refuse triples (all fields in a row) whose first line is a header.
 
-    Words that occur again further down are names like others, so the line is a triple.
+    If these words occur again in later lines, they are names, and the line is a triple.
     """
     order = column_order(fields[:3])
     if order is None:

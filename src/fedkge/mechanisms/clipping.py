@@ -1,4 +1,4 @@
-"""Clipping: the bound on what one triple can change, and the sum of gradients that keeps it."""
+"""Clipping: the bound on the change by one triple, and the sum of gradients that respects it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Clip:
 
     @property
     def row_bound(self) -> float:
-        """What no entity row of one triple exceeds: `row`, or `joint` where that is less."""
+        """The largest norm of an entity row of one triple: the smaller of `row` and `joint`."""
         return self.joint if self.row is None else min(self.row, self.joint)
 
     @property

@@ -1,4 +1,4 @@
-"""Counts of triples, released once with geometric noise; of a large table only what stands out of the noise is kept."""
+"""Counts of triples, released once with geometric noise; a large table keeps only the counts that exceed the noise."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NoisyCounts:
         return cls(size, scale, threshold, keys[order].astype(np.int64), values[order].astype(np.int64))
 
     def event(self) -> Geometric:
-        """What the release costs, once."""
+        """The event that the release is charged as, once."""
         return Geometric(self.scale)
 
 

@@ -48,7 +48,7 @@ class _Counted(_Numbers):
 
     @property
     def sensitivity(self) -> int:
-        """What one triple changes, summed over all counts."""
+        """The change by one triple, summed over all counts."""
         return self.cells
 
     @classmethod

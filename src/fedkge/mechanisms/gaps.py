@@ -1,4 +1,4 @@
-"""Entity rows in the order of their gradients' norms, and the gaps in that order: what propose-test-release sees."""
+"""The input of propose-test-release: entity rows in the order of their gradients' norms, and the gaps between them."""
 
 from __future__ import annotations
 

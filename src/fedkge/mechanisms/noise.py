@@ -52,7 +52,7 @@ class NoiseSource:
 
     @classmethod
     def secret(cls) -> NoiseSource:
-        """A source that nobody can repeat.
+        """A source that no party can repeat.
 
         >>> NoiseSource.secret().is_secret
         True

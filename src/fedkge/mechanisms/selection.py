@@ -1,4 +1,4 @@
-"""Which entity rows a step releases: what a selection sees, what it answers, and what it costs."""
+"""The choice of entity rows that a step releases: the input of a selection, its answer and its cost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class SelectionSettings:
-    """What a selection is built from: options and public numbers, never data."""
+    """The values that a selection is built from: options and public numbers, never data."""
 
     noise: float
     """The multiplier of the whole step, which selection and gradient share."""
@@ -115,7 +115,7 @@ class Selection(Protocol):
 
     @classmethod
     def check(cls, settings: SelectionSettings) -> None:
-        """Raise a PrivacyError where public numbers leave nothing to choose, before anything is paid."""
+        """Raise a PrivacyError if public numbers leave nothing to choose, before anything is paid."""
 
     @classmethod
     def draw(cls, settings: SelectionSettings, triples: Rows, source: NoiseSource) -> Rows:
@@ -136,7 +136,7 @@ class Selection(Protocol):
         ...
 
     def events_once(self) -> tuple[Event, ...]:
-        """What `draw` costs, charged once."""
+        """The events that `draw` is charged as, once."""
         return ()
 
 
