@@ -137,6 +137,9 @@ def test_a_promise_in_python_is_checked_as_one_in_a_file() -> None:
         ({"facts": replace(FACTS, mechanism=replace(STEPS, selection="ptr-published"))}, FaultKind.PUBLISHED_SELECTION),
         ({"facts": replace(FACTS, mechanism=replace(STEPS, schedule="new"))}, FaultKind.UNKNOWN_SCHEDULE),
         ({"facts": replace(FACTS, plan=replace(PLAN, payment=Payment.FIRST_ROUND))}, FaultKind.WRONG_PAYMENT),
+        ({"facts": replace(COPIED, plan=replace(PLAN, payment=Payment.WHOLE_BUDGET))}, FaultKind.WRONG_PAYMENT),
+        ({"facts": replace(COPIED, plan=PLAN)}, FaultKind.WRONG_PAYMENT),
+        ({"facts": FILTERED, "epsilon": None}, FaultKind.NO_BUDGET),
         ({"facts": replace(FACTS, mechanism=Described(name="new", proof=" "))}, FaultKind.NO_PROOF),
         ({"facts": FACTS, "accountant": "published"}, FaultKind.UNSOUND_ACCOUNTANT),
         ({"facts": FACTS, "neighbours": Neighbours.REPLACE_TRIPLE}, FaultKind.OTHER_NEIGHBOURS),
@@ -150,9 +153,10 @@ def test_each_fault_is_found_and_said(changes: dict[str, Any], kind: FaultKind) 
 
 def test_what_is_released_before_the_promise_needs_no_plan() -> None:
     provisional = replace(FACTS, mechanism=Advance(), plan=None, start=None)
-    assert faults(promise_of(provisional)) == ()
+    assert faults(promise_of(provisional, largest_round=())) == ()
     for name in ("defence", "noise_source", "names"):
-        assert faults(promise_of(replace(provisional, **{name: None})))
+        assert faults(promise_of(replace(provisional, **{name: None}), largest_round=()))
+    assert faults(promise_of(provisional)), "rounds under a promise that says nothing about them"
 
 
 def test_every_code_has_words() -> None:

@@ -19,6 +19,7 @@ from fedkge.cli.budget import budget_record, budget_table
 from fedkge.experiments.claim import claim_of
 from fedkge.mechanisms.events import Charge, SampledGaussian
 from fedkge.mechanisms.names import name_event
+from fedkge.report.promise_words import fault_words
 from tests.accounting.complete import FACTS, FILTERED, PLAN, STEPS
 
 RDP = make_accountant("rdp")
@@ -178,7 +179,7 @@ def test_what_is_not_private_is_said_everywhere(tmp_path, facts, reason):
     assert "NOT PRIVATE" in shown(budget)
     claim = claim_of(tmp_path, "a")
     assert claim.private is False
-    assert claim.remarks[0].startswith("NOT PRIVATE")
+    assert reason in fault_words(claim.faults[0])
 
 
 def test_what_is_private_is_not_called_otherwise(tmp_path):

@@ -6,6 +6,8 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -150,13 +152,9 @@ def test_a_library_that_is_not_there_is_named(run: fk.Run, monkeypatch: pytest.M
         run.evaluate().to_frame("polars")
 
 
-def test_data_frames_are_made_by_what_is_installed(
-    run: fk.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_frames_are_made_by_what_is_installed(run: fk.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for pandas, which is looked for first."""
-    (tmp_path / "pandas.py").write_text("DataFrame = dict\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "pandas", raising=False)
-    frame = run.evaluate().to_frame()
-    monkeypatch.delitem(sys.modules, "pandas", raising=False)
-    assert frame["client"][0] == "all"
+    pandas = module_from_spec(ModuleSpec("pandas", None))
+    pandas.DataFrame = dict  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    assert run.evaluate().to_frame()["client"][0] == "all"

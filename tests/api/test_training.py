@@ -169,7 +169,7 @@ def test_what_an_interrupted_start_leaves_does_no_harm(finished, shards, tmp_pat
 def test_checkpoints_without_a_configuration_are_never_taken_over(run, shards):
     (run / "config.toml").unlink()
     before = contents(run)
-    with pytest.raises(RunError, match=r"checkpoints of a run whose config.toml is gone; move them away"):
+    with pytest.raises(RunError, match=r"checkpoints belong to a run whose config.toml is missing; move them away"):
         train(shards, out=run, **OPTIONS)
     assert contents(run) == before
 

@@ -22,8 +22,8 @@ class Case:
 
 
 def concrete(case: type[Case]) -> Iterator[type[Case]]:
-    """Every class that pytest collects for this case."""
+    """Every class that pytest collects for this case, but for those of extensions: their registries are not ours."""
     for subclass in case.__subclasses__():
-        if subclass.__name__.startswith("Test"):
+        if subclass.__name__.startswith("Test") and not subclass.__module__.startswith("tests.extensions"):
             yield subclass
         yield from concrete(subclass)

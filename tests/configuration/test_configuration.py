@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any, get_args
 
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import create_model
 
 from fedkge.base.errors import ConfigurationError
 from fedkge.configuration import (
@@ -21,6 +23,9 @@ from fedkge.configuration import (
     marked,
     read_toml,
 )
+from fedkge.configuration.options import OptionTable
+from fedkge.configuration.privacy import PrivacySection
+from fedkge.configuration.section import Decided, by_server, by_server_alone
 from fedkge.defences import DEFENCES, parse
 
 FIELDS = {name: option.info for name, option in OPTIONS.items()}
@@ -242,3 +247,12 @@ def test_a_changed_option_leaves_the_others_as_they_are():
     assert after.as_options() == {**before.as_options(), "rounds": 7, "victim": "client-2"}
     with pytest.raises(ConfigurationError, match="unknown configuration key 'round'"):
         before.updated(round=7)
+
+
+@pytest.mark.parametrize("decided", [by_server("why not"), by_server_alone("why not")])
+def test_no_defence_can_let_a_server_decide_about_privacy(decided: Decided) -> None:
+    loose = create_model("Loose", __base__=PrivacySection, exposure=(Annotated[float, decided], 0.0))
+    table = OptionTable()
+    table.take_kinds({"loose": SimpleNamespace(options=loose)})
+    with pytest.raises(TypeError, match=r"exposure in \[privacy\]: expected BY_SITE"):
+        table["exposure"]

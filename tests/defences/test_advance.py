@@ -156,11 +156,11 @@ def test_a_size_is_released_once_and_before_the_promise(shards):
     ledger = Ledger.in_memory()
     client_defence(defended(**SECRET), "client-0", shards[0], ledger)
     promise = ledger.promises["client-0"]
-    with pytest.raises(PrivacyError, match="after its promise, or twice"):
+    with pytest.raises(PrivacyError, match="must be released before the promise and once"):
         ledger.pay_once(promise, SIZE, (Charge(Size(20)),), 7)
     other = replace(promise, client="client-1")
     ledger.pay_once(other, SIZE, (Charge(Size(20)),), 7)
-    with pytest.raises(PrivacyError, match="after its promise, or twice"):
+    with pytest.raises(PrivacyError, match="must be released before the promise and once"):
         ledger.pay_once(other, SIZE, (Charge(Size(20)),), 8)
     with pytest.raises(PrivacyError, match="promise before charging"):
         ledger.charge("client-1", 1, ())

@@ -185,7 +185,10 @@ def test_what_does_not_go_with_a_threshold_is_refused(options, message):
 
 
 def test_the_report_says_where_names_come_from():
-    for names, words in (("from-triples", "no list was given, so entity names follow"), ("listed", "come from a list")):
+    for names, words in (
+        ("from-triples", "no list was given, so the entity names come from the triples"),
+        ("listed", "come from a list"),
+    ):
         ledger, options = Ledger.in_memory(), configuration(names=names)
         client_defence(options, "client-0", GRAPHS[0], ledger)
         assert words in gather_claim(Path(), ledger, options).not_covered[0]

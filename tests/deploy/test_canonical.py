@@ -102,7 +102,7 @@ def test_merging_is_explicit_and_keeps_every_fact() -> None:
 
 
 def test_a_name_of_which_nothing_is_left_is_refused() -> None:
-    with pytest.raises(DataError, match="'urn:': the rules leave nothing of it"):
+    with pytest.raises(DataError, match="'urn:': the rules leave an empty name"):
         canonical_names(["urn:"], Rules(prefixes={"urn:": ""}))
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("nvflare", reason="start-up kits need fedkge[nvflare]")
 
 from fedkge.base.errors import ConfigurationError, DataError, UnavailableError
 from fedkge.cli.app import app
-from fedkge.defences import DEFENCES
+from fedkge.defences import with_defence
 from fedkge.deploy.federation_file import FederationFile, read_federation
 from fedkge.deploy.provision import CONTROLLER, EXECUTOR
 from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signing_key
@@ -36,7 +36,7 @@ def test_init_writes_settings_that_can_be_read_and_kits(tmp_path: Path) -> None:
     folder = initialised(tmp_path / "study")
     settings = read_federation(folder / "federation.toml")
     assert settings.sites == ("north", "south")
-    assert settings.configuration.model.dimension == DEFENCES["recommended"]["dimension"]
+    assert settings.configuration.model.dimension == with_defence({"epsilon": 8.0})["dimension"]
     for site in settings.sites:
         own = read_site(settings.kits / site / "site.toml")
         assert (own.name, own.federation) == (site, "study")

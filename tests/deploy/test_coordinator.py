@@ -21,6 +21,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
+from fedkge.report.shareable import is_listed
 from fedkge.runs.run import RunDirectory
 from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
@@ -86,6 +87,9 @@ def test_the_server_writes_its_rounds_and_no_metrics(tmp_path: Path) -> None:
     lines = (run.path / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["round"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines
+    for folder in (run.path, *(path.parent / "run" for path in layout.sites.values())):
+        files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+        assert [name for name in files if not is_listed(name)] == [], "say in fedkge.report.shareable who may have it"
 
 
 def test_a_new_job_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
@@ -170,7 +174,7 @@ def test_a_later_job_does_not(tmp_path: Path) -> None:
     broken_off(layout, "client-2", 3)
     with InOneProcess(layout, ("client-0", "client-1")) as federation:
         assert federation.run() == "finished"
-    assert "client-2 has not got the model" in notes(layout.settings.run)
+    assert "client-2 does not have the model" in notes(layout.settings.run)
     with InOneProcess(layout) as federation:
         federation.run()
     assert (layout.sites["client-2"].parent / "run" / "model.safetensors").exists()
@@ -195,13 +199,13 @@ def test_a_site_with_another_key_is_not_let_in(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("../../consortium.key", "other.key"), encoding="utf-8")
     with InOneProcess(layout) as federation, pytest.raises(RunError, match="client-2"):
         federation.run()
-    assert "it has another key" in notes(layout.settings.run)
+    assert "its key or its name rules differ" in notes(layout.settings.run)
 
 
 @pytest.mark.parametrize("damage", [b"{", b"{}", b"[1]", b"\xff", b"[" * 100_000])
 def test_a_damaged_list_of_who_has_the_model_is_an_error_that_names_it(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / HANDED_OUT).write_bytes(damage)
-    with pytest.raises(RunError, match=f"{HANDED_OUT}.*offered the model again"):
+    with pytest.raises(RunError, match=f"{HANDED_OUT}.*offers the model to all sites again"):
         handed_out(tmp_path)
 
 
@@ -275,7 +279,7 @@ def test_a_ring_that_has_begun_takes_no_other_sites(tmp_path: Path) -> None:
         assert isinstance(known, Aligned), known
         other = site.handle(Align((*layout.sites, "mallory")))
         assert isinstance(other, Failure)
-        assert "among client-0, client-1, client-2 has begun" in other.reason
+        assert "expected the ring of client-0, client-1, client-2" in other.reason
     assert "joint alignment among client-0, client-1, client-2" in notes(layout.sites["client-0"].parent / "run")
 
 

@@ -113,10 +113,10 @@ def test_a_server_cannot_touch(key: str, value: object) -> None:
         ({"local-steps": 10**6}, "local-steps"),
         ({"local-epochs": 1000}, "local-epochs"),
         ({"negatives": 10**6}, "negatives"),
-        ({"roundz": 5}, "which is no option that this site knows; nearest: rounds"),
-        ({"learning-rate": float("nan")}, "make no sense: .*learning-rate"),
-        ({"rounds": "all"}, "make no sense: .*rounds"),
-        ({"model": "../../x"}, "make no sense"),
+        ({"roundz": 5}, "which this site does not know; nearest: rounds"),
+        ({"learning-rate": float("nan")}, "are invalid: .*learning-rate"),
+        ({"rounds": "all"}, "are invalid: .*rounds"),
+        ({"model": "../../x"}, "are invalid"),
     ],
 )
 def test_a_server_is_told_what_the_site_allows(terms: dict[str, Any], message: str) -> None:
@@ -171,7 +171,7 @@ def test_a_site_that_wants_its_steps_noised_in_some_way_is_told_that_a_copy_has_
 
 def test_a_site_that_wants_noise_in_every_round_is_told_that_a_copy_has_none() -> None:
     confused = SITE.model_copy(update={"limits": Limits(least_noise=2.0)})
-    with pytest.raises(ConfigurationError, match=r'least-noise .* or say defence = "noisy-steps"'):
+    with pytest.raises(ConfigurationError, match=r'least-noise .* or set defence = "noisy-steps"'):
         accept({"rounds": 3}, confused)
     accept({"rounds": 3}, confused.model_copy(update={"privacy": STEPS}))
 

@@ -150,7 +150,7 @@ def test_a_research_seed_of_the_noise_is_called_by_its_name(folder: Path) -> Non
 
 
 def test_a_selection_that_promises_nothing_is_refused(folder: Path) -> None:
-    code, text = checked(write(folder, 'epsilon = 4\nselection = "ptr-published"'))
+    code, text = checked(write(folder, 'epsilon = 4\ndefence = "dpsgd"\nselection = "ptr-published"'))
     assert code == ConfigurationError.exit_code
     assert "NOT private" in text
 
@@ -169,7 +169,7 @@ def test_terms_that_the_site_refuses_are_refused_here_too(folder: Path) -> None:
     )
     with pytest.raises(PolicyError, match="rounds = 9"):
         preview(site, {"rounds": 9})
-    assert "at most 3 rounds" in preview(site, {"rounds": 3}).told["each round"]
+    assert "at most 3 rounds" in preview(site, {"rounds": 3}).leaves["each round"]
 
 
 def test_a_federation_file_gives_the_terms(folder: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_list_tells_nothing_about_triples(folder: Path) -> None:
     code, text = checked(path)
     assert code == 0, text
     assert "61 pseudonyms of entities" in text
-    assert "from a list: they tell nothing about triples" in " ".join(text.split())
+    assert "from a list: they reveal nothing about triples" in " ".join(text.split())
 
 
 def test_a_file_from_before_the_choice_is_refused(folder: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_file_from_before_the_choice_is_refused(folder: Path) -> None:
     path.write_text(path.read_text().replace('entities = "from-triples"\n', ""), encoding="utf-8")
     code, text = checked(path)
     assert code == ConfigurationError.exit_code
-    assert "expected a choice of where the names of entities come from" in " ".join(text.split())
+    assert "expected a source for the names of entities" in " ".join(text.split())
 
 
 def test_a_large_epsilon_gets_a_warning(folder: Path) -> None:

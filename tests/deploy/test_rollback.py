@@ -83,7 +83,7 @@ def test_the_server_tells_a_site_that_has_lost_its_witness_too(rolled_back: Layo
     with another_machine(), InOneProcess(rolled_back) as federation:
         federation.run()
     assert f"{SITE} does not take part: PrivacyError" in notes(rolled_back.settings.run)
-    assert "the server remembers 3 releases of this site, and this ledger" in notes(run_of(rolled_back))
+    assert "the server remembers 3 releases of this site; this ledger has" in notes(run_of(rolled_back))
     assert (run_of(rolled_back) / "ledger.jsonl").read_bytes() == before, "it has spent nothing"
     assert not (run_of(rolled_back) / "model.safetensors").exists()
 
@@ -110,7 +110,7 @@ def test_a_site_that_begins_anew_is_told_too(rolled_back: Layout) -> None:
     shutil.rmtree(run_of(rolled_back))
     with another_machine(), InOneProcess(rolled_back) as federation:
         federation.run()
-    assert "begun anew" in notes(run_of(rolled_back))
+    assert "begun again" in notes(run_of(rolled_back))
     assert (run_of(rolled_back) / "ledger.jsonl").read_bytes() == b""
 
 
@@ -123,7 +123,7 @@ def test_a_site_that_begins_anew_before_its_first_upload_is_told_too(layout: Lay
     with another_machine(), InOneProcess(layout) as federation:
         federation.run()
     assert f"{SITE} does not take part: PrivacyError" in notes(layout.settings.run)
-    assert "begun anew" in notes(run_of(layout))
+    assert "begun again" in notes(run_of(layout))
     assert (run_of(layout) / "ledger.jsonl").read_bytes() == b""
 
 

@@ -49,7 +49,7 @@ class Told:
     def run(self) -> None:
         """The whole federation, then questions that a site refuses."""
         found = preview(read_site(self.layout.sites[VICTIM]), proposal(self.layout.settings.configuration))
-        self.read["preview"] = json.dumps([found.told, found.fingerprint])
+        self.read["preview"] = json.dumps([found.leaves, found.fingerprint])
         with InOneProcess(self.layout) as federation:
             for site in federation.sites.values():
                 site.spoil = self.hear

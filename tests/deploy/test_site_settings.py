@@ -70,11 +70,14 @@ def test_a_path_from_the_root_stays(tmp_path: Path) -> None:
         ({"names": {"unicode": "NFC"}}, "unknown key 'names.unicode': did you mean unicode-form"),
         ({"privacy": {"epsilon": 8, "nosie": 1}}, "privacy: unknown key 'nosie': did you mean noise"),
         ({"privacy": {"epsilon": 8, "rounds": 3}}, "privacy: unknown key 'rounds'"),
-        ({"privacy": {}}, 'privacy: expected a budget .epsilon = 8., or, in plain words, defence = "none"'),
-        ({"privacy": {"delta": 1e-6}}, "privacy: expected a budget"),
+        ({"privacy": {}}, 'privacy: expected a privacy budget .epsilon = 8., or an explicit defence = "none"'),
+        ({"privacy": {"delta": 1e-6}}, "privacy: expected a privacy budget"),
         ({"privacy": "strong"}, "privacy: "),
         *(
-            ({"privacy": {"epsilon": 8, "selection": selection}}, f"privacy: selection '{selection}' .* NOT private")
+            (
+                {"privacy": {"epsilon": 8, "defence": "dpsgd", "selection": selection}},
+                f"privacy: NOT private, so a site does not run it: selection {selection} is the paper's, as printed",
+            )
             for selection in sorted(SELECTIONS)
             if not SELECTIONS[selection].is_private
         ),
@@ -100,7 +103,7 @@ def test_what_has_no_default_must_be_there(missing: str) -> None:
 
 def test_where_names_come_from_must_be_said() -> None:
     without = {key: value for key, value in LEAST.items() if key != "entities"}
-    with pytest.raises(ConfigurationError, match=r"entities: expected a choice .* got none") as refused:
+    with pytest.raises(ConfigurationError, match=r"entities: expected a source .* got none") as refused:
         parse_site(without)
     for choice in ('"names.txt"', '"threshold"', '"from-triples"', "federation check"):
         assert choice in str(refused.value)

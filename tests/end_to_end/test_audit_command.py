@@ -166,7 +166,7 @@ def test_a_copy_is_audited_with_likely_canaries_and_by_who_sees_it(graph: Path, 
     told = fedkge("audit", "--data", graph, *short, "--defence", COPY, "--epsilon", 6, "--out", tmp_path / "run")
     assert told.code == 0, told.err
     assert re.search(r"^copy +auditor +200 +100 +\d+ +\d\.\d{3}", told.out, re.MULTILINE)
-    assert re.search(r"^The copy was asked about 1\d\d of the 200 canaries\.$", told.out, re.MULTILINE)
+    assert re.search(r"^The copy asked about 1\d\d of the 200 canaries\.$", told.out, re.MULTILINE)
     assert 'canary-source = "likely"' in (tmp_path / "run" / "config.toml").read_text(encoding="utf-8")
     again = fedkge("audit", tmp_path / "run", "--attack", "copy", "--json")
     assert [one["attack"] for one in again.lines[0]["findings"]] == ["copy"]

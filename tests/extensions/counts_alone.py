@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedkge.accounting.facts import Described, Mechanism, Payment
 from fedkge.base.errors import ConfigurationError
-from fedkge.configuration import Configuration
+from fedkge.configuration import BY_SITE, Configuration, PrivacySection
 from fedkge.defences.budgeted import Budgeted, common_problems, refuse
 from fedkge.defences.counts.released import CountPlan, ReleasedCounts
 from fedkge.defences.defence import Advance, Auditing, Description, Gradients, PublicNumbers
+from fedkge.defences.own_options import own_options
 from fedkge.defences.release import Arrays, Release
 from fedkge.graph import Graph
 from fedkge.mechanisms.events import Charge, Geometric
 from fedkge.mechanisms.noise import NoiseSource
+from fedkge.models.embedding import Prior
 from fedkge.models.training import Trainer
+
+
+class CountsAloneOptions(PrivacySection):
+    """The options of this defence. They become flags, keys of [privacy] and lines of `--help`."""
+
+    entity_types: Annotated[int, BY_SITE] = Field(
+        default=8, ge=1, description="Counts alone: number of entity types that are counted apart."
+    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,8 @@ class CountingRounds:
         if self.released is not None:
             return False
         sizes = len(self._shard.entities), len(self._shard.relations)
-        plan = CountPlan(self.defence.scale, self.defence.scale, self.defence.options.privacy.count_types)
+        types = own_options(self.defence.options, CountsAloneOptions).entity_types
+        plan = CountPlan(self.defence.scale, self.defence.scale, types)
         self.released = ReleasedCounts.draw(self._shard.train, *sizes, plan, source)
         return True
 
@@ -99,9 +111,23 @@ class CountsAlone:
 
     name: str = "counts-alone"
 
+    options: ClassVar[type[CountsAloneOptions]] = CountsAloneOptions
+    chosen_by: ClassVar[tuple[str, ...]] = ("entity-types",)
     keeps_ledger: ClassVar[bool] = True
     has_noise_multiplier: ClassVar[bool] = False
     auditing: ClassVar[Auditing] = Auditing(gaussian=False)
+
+    def presets(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A small model is enough: its vectors are not trained."""
+        return {"dimension": 8}
+
+    def given_noise(self, options: Configuration) -> float | None:
+        """The noise always follows from the budget."""
+        return None
+
+    def prior(self, options: Configuration, released: Release) -> Prior:
+        """The counts, with weight 1."""
+        return released.prior(1.0)
 
     def check(self, options: Configuration) -> None:
         """Refuse options that would make the promise untrue."""

@@ -9,10 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 import tomlkit
 
+from fedkge.accounting.facts import SeededNoise
+from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.posterior import guess_worth
+from fedkge.accounting.promises import Promise
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence, parse
@@ -26,6 +30,7 @@ from fedkge.report.promise_words import mechanism_sentence
 from fedkge.report.promised import _guessing
 from fedkge.runs.run import provenance_of
 from fedkge.store.data_key import DataKey
+from tests.accounting.complete import FACTS
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.schema.json"
 
@@ -152,12 +157,26 @@ def test_the_shareable_copy_is_made_of_configuration_ledger_and_releases_alone(
         shutil.copytree(folder / "checkpoints", tmp_path / folder.name / "checkpoints")
     document = gather(folder)
     assert document == gather(tmp_path / folder.name)
-    assert document.verdict.kind == ("no promise" if name == "run" else "promise")
+    assert document.verdict.kind == ("promise" if name == "overclaimed" else "no promise")
+    assert bool(document.claim.meaning) == (name == "overclaimed"), "a research seed proves nothing"
     for part in (document.attacks, document.audit, document.exposed):
         assert "owner's copy" in part.missing
     assert "No figure was paid for" in document.utility.missing
     assert document.utility.rows == document.method.files == ()
     assert document.method.targets_seed is None
+
+
+def test_a_void_promise_of_any_client_is_said(bare: Path, tmp_path: Path) -> None:
+    """A gathered run has the promises of many sites, each with options of its own."""
+    folder = tmp_path / "gathered"
+    shutil.copytree(bare, folder, ignore=shutil.ignore_patterns("checkpoints", "ledger.jsonl"))
+    ledger = Ledger.open(folder / "ledger.jsonl")
+    seeded = msgspec.structs.replace(FACTS, noise_source=SeededNoise(seed=3))
+    for client, facts in (("client-0", FACTS), ("client-1", seeded)):
+        ledger.promise(Promise(client, 1e-5, 8.0, "rdp", facts=facts))
+    document = gather(folder)
+    assert document.verdict.kind == "no promise"
+    assert [line for line in document.verdict.remarks if "client-1" in line and "research seed" in line]
 
 
 def test_what_is_not_there_is_said_in_plain_words(bare: Path) -> None:

@@ -201,7 +201,7 @@ def test_what_another_process_has_released_is_not_taken_for_paid(shards, tmp_pat
     clients = [client_of(shards[0], STEPS, Ledger.open(path)) for _ in range(2)]
     assert isinstance(clients[0].handle(Fit(1, rows_of(clients[0]))), Upload)
     monkeypatch.setattr("fedkge.defences.noisy_steps.rounds.NoisyRounds.train", lambda *_: pytest.fail("it has drawn"))
-    with pytest.raises(PrivacyError, match="another process writes it too"):
+    with pytest.raises(PrivacyError, match="another process writes to it"):
         clients[1].handle(Fit(1, rows_of(clients[1])))
 
 
@@ -219,7 +219,7 @@ def test_a_ledger_that_broke_off_within_a_line_writes_no_more_and_is_whole_on_di
         patched.setattr(Ledger, "_apply", interrupted)
         with pytest.raises(KeyboardInterrupt):
             client.handle(Fit(1, rows_of(client)))
-    with pytest.raises(PrivacyError, match="nothing was released"):
+    with pytest.raises(PrivacyError, match="Nothing was released"):
         client.handle(Fit(1, rows_of(client)))
     again = client_of(shards[0], STEPS, Ledger.open(path), tmp_path)
     assert (again.round, paid(again._plan.ledger)) == (1, [(1, True)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fedkge.accounting.accountants import NEIGHBOURS, make_accountant
-from fedkge.accounting.facts import Advance, Described, Facts, NoisySteps, Payment, SecretNoise
+from fedkge.accounting.facts import Advance, Described, Facts, NoisyCopy, NoisySteps, Payment, SecretNoise
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.promises import Promise
 from fedkge.mechanisms import SCHEDULES, SELECTIONS
@@ -22,6 +22,7 @@ class FaultKind(StrEnum):
     PUBLISHED_SELECTION = "published-selection"
     UNKNOWN_SCHEDULE = "unknown-schedule"
     WRONG_PAYMENT = "wrong-payment"
+    NO_BUDGET = "no-budget"
     UNSOUND_ACCOUNTANT = "unsound-accountant"
     OTHER_NEIGHBOURS = "other-neighbours"
     NO_PROOF = "no-proof"
@@ -55,12 +56,16 @@ def faults(promise: Promise) -> tuple[Fault, ...]:
 
 def _faults(promise: Promise) -> Iterator[Fault]:
     facts = promise.facts
-    if missing := _missing(facts):
+    if missing := _missing(promise):
         yield Fault(FaultKind.MISSING_FACT, ", ".join(missing))
     if facts.noise_source is not None and not isinstance(facts.noise_source, SecretNoise):
         yield Fault(FaultKind.RESEARCH_SEED)
     if isinstance(facts.mechanism, NoisySteps):
         yield from _of_steps(facts.mechanism, facts)
+    if isinstance(facts.mechanism, NoisyCopy) and facts.plan and facts.plan.payment is not Payment.FIRST_ROUND:
+        yield Fault(FaultKind.WRONG_PAYMENT, facts.plan.payment)
+    if promise.is_paid(Payment.WHOLE_BUDGET) and promise.epsilon is None:
+        yield Fault(FaultKind.NO_BUDGET)
     if isinstance(facts.mechanism, Described) and not facts.mechanism.proof.strip():
         yield Fault(FaultKind.NO_PROOF, facts.mechanism.name)
     if not make_accountant(promise.accountant).sound:
@@ -69,9 +74,11 @@ def _faults(promise: Promise) -> Iterator[Fault]:
         yield Fault(FaultKind.OTHER_NEIGHBOURS, promise.neighbours)
 
 
-def _missing(facts: Facts) -> list[str]:
-    """The facts that the promise should say and does not; before the promise there is no plan and no start yet."""
-    optional = {"data", *(("plan", "start") if isinstance(facts.mechanism, Advance) else ())}
+def _missing(promise: Promise) -> list[str]:
+    """The facts that the promise should say and does not; before the promise there is no plan, start or round."""
+    facts = promise.facts
+    before = isinstance(facts.mechanism, Advance) and not promise.largest_round
+    optional = {"data", *(("plan", "start") if before else ())}
     return [name for name in facts.__struct_fields__ if getattr(facts, name) is None and name not in optional]
 
 

@@ -16,6 +16,7 @@ from fedkge.configuration import Configuration, kebab
 from fedkge.defences import chosen_defence, parse
 from fedkge.experiments.experiment import Progress
 from fedkge.experiments.recorded_audit import RunAudit, reach, release_names, run_audit
+from fedkge.report.promise_words import fault_words
 from fedkge.report.wording import asked_about
 
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
@@ -203,5 +204,7 @@ def sentences(found: RunAudit) -> list[str]:
         lines.append(f"The run claims epsilon {claim.epsilon:.3f} at delta {claim.delta:g} per {claim.unit}.")
         if claim.epsilon >= result.ceiling:
             lines.append("No result of this audit could have contradicted that: it takes more canaries.")
+        if claim.faults:
+            lines.append(f"NOT PRIVATE: {'; '.join(map(fault_words, claim.faults))}.")
         lines += claim.remarks
     return [*lines, f"Verdict: {found.verdict}."]

@@ -26,7 +26,7 @@ class TrainOptions(TypedDict, total=False):
     split: Literal["entity", "relation", "triple"]
     overlap: float | None
     strategy: str
-    aggregation: Literal["mean", "weighted"]
+    aggregation: str
     fraction: float
     minimum_clients: int | None
     largest_row_norm: float

@@ -30,8 +30,9 @@ def roc_curve(scores: ArrayLike, members: ArrayLike, most: int = ROC_POINTS) -> 
     area then changes by less than 3 / most, in practice by far less), the other half geometrically over the number of
     false positives 0, 1, 2 ..., so that a plot with logarithmic axes keeps its left end.
 
-    >>> roc_curve([3, 2, 1, 0], [True, True, False, False])
-    Roc(fpr=(0.0, 0.0, 1.0), tpr=(0.0, 1.0, 1.0))
+    >>> curve = roc_curve([3, 2, 1, 0], [True, True, False, False])
+    >>> curve.fpr, curve.tpr
+    ((0.0, 0.0, 1.0), (0.0, 1.0, 1.0))
     """
     if most < 16:
         raise ConfigurationError(f"expected at least 16 points for a ROC curve, got {most}")

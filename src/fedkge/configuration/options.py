@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic.fields import FieldInfo
@@ -15,7 +14,7 @@ from fedkge.configuration.data import DataSection
 from fedkge.configuration.experiment import ExperimentSection
 from fedkge.configuration.federation import FederationSection
 from fedkge.configuration.model import ModelSection
-from fedkge.configuration.privacy import TAG, PrivacySection
+from fedkge.configuration.privacy import PrivacySection
 from fedkge.configuration.section import Decided, Flag, Mark, Section, Who, kebab
 from fedkge.configuration.training import TrainingSection
 
@@ -68,6 +67,8 @@ def _option(section: str, key: str, info: FieldInfo) -> Option:
     option = Option(name, section, key, info)
     if not any(isinstance(mark, Decided) for mark in info.metadata):
         raise TypeError(f"option {option.place}: expected who decides about it, like BY_SITE, got nothing")
+    if issubclass(PrivacySection, SECTIONS[section]) and option.decided.who in (Who.SERVER, Who.SERVER_ALONE):
+        raise TypeError(f"option {option.place}: expected BY_SITE or by_nobody, got {option.decided.who.value}")
     return option
 
 
@@ -130,9 +131,7 @@ def _table(kinds: Mapping[str, type[PrivacySection]]) -> Mapping[str, Option]:
                     made[option.name] = option
                 elif (known.place, repr(known.info)) != (option.place, repr(info)):
                     raise TypeError(f"option {option.place}: expected a name of its own, got that of another")
-    tag = copy(made[TAG].info)
-    tag.description = f"{tag.description} Known: {', '.join(kinds)}."
-    return {**made, TAG: replace(made[TAG], info=tag)}
+    return made
 
 
 OPTIONS = OptionTable()

@@ -7,6 +7,8 @@ after, the next start reads the same value. Proof: docs/proofs/size.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from fedkge.accounting.deltas import USUAL_DELTA
@@ -16,7 +18,7 @@ from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.defences.budgeted import noise_source_of
 from fedkge.graph import Graph
-from fedkge.mechanisms.events import Charge
+from fedkge.mechanisms.events import Charge, Size
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.size import noisy_size, size_event
 from fedkge.store.data_key import site_key
@@ -44,6 +46,11 @@ def assume_exact_size(options: Configuration, client: str, shard: Graph, ledger:
     if ledger.path is None and not options.privacy.public_triples:
         charges = (Charge(size_event(options.privacy.epsilon)),)
         ledger.pay_once(provisional(options, client, shard, ledger), SIZE, charges, max(1, exact_size(shard)))
+
+
+def size_deviation(charges: Iterable[Charge]) -> float | None:
+    """The standard deviation of the noise on a size that these charges pay for; None where they pay for none."""
+    return next((charge.event.deviation for charge in charges if isinstance(charge.event, Size)), None)
 
 
 def exact_size(shard: Graph) -> int:

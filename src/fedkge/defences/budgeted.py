@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fedkge.accounting.accountants import Accountant, make_accountant, merged
 from fedkge.accounting.deltas import chosen_delta
@@ -144,7 +145,7 @@ class Budgeted(ABC):
             plan=Plan(payment=self.payment, rounds=options.training.rounds, triples=self.triples, noise=self.noise),
             noise_source=noise_source_of(options),
             names=NameRule(options.privacy.names),
-            start=PublicStart(vectors=options.training.init) if options.training.init else RandomStart(),
+            start=_start(options.training.init),
         )
         largest = self.charges(self.least_noise(options.training.rounds), first=True)
         return Promise(
@@ -160,6 +161,15 @@ class Budgeted(ABC):
 def noise_source_of(options: Configuration) -> SecretNoise | SeededNoise:
     """Where the noise comes from, as a fact of a promise."""
     return SecretNoise() if options.privacy.noise_seed is None else SeededNoise(seed=options.privacy.noise_seed)
+
+
+def _start(vectors: str) -> RandomStart | PublicStart:
+    """Where training starts. Of a path only the last part: a ledger is passed on, the rest may name people and places.
+
+    >>> _start("clinics/north/vectors.txt"), _start("")
+    (PublicStart(vectors='vectors.txt'), RandomStart())
+    """
+    return PublicStart(vectors=Path(vectors).name or "a folder") if vectors else RandomStart()
 
 
 def refuse(options: Configuration, problems: Iterable[tuple[object, str]]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,18 @@ def event_of(options: Configuration, size: int) -> Names:
         raise PrivacyError('names = "threshold" is paid with a share of the budget: name --epsilon')
     delta = chosen_delta(options.privacy.delta, size, options.privacy.allow_large_delta)
     return name_event(options.privacy.names_share * options.privacy.epsilon, delta)
+
+
+def name_threshold(charges: Iterable[Charge]) -> float | None:
+    """The threshold of a release of names that these charges pay for; None where they pay for none."""
+    return next((charge.event.threshold for charge in charges if isinstance(charge.event, Names)), None)
+
+
+def assume_names(options: Configuration, client: str, shard: Graph, ledger: Ledger) -> float:
+    """Charge a release of names without drawing it, for a preview that its owner alone sees; the threshold."""
+    event = event_of(options, public_size(options, client, shard, ledger, number=0))
+    ledger.pay_once(provisional(options, client, shard, ledger), NAMES, (Charge(event),), "")
+    return event.threshold
 
 
 def with_released_names(

@@ -1,1 +1,1 @@
-"""Real federations: the engine that carries messages between machines, alignment of names, and what a site allows."""
+"""Federations on several machines: the engine that carries messages, the alignment of names, and the site's policy."""

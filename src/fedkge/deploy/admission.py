@@ -1,4 +1,4 @@
-"""What a site settles when it accepts an invitation: its configuration, its graph under pseudonyms, its ledger."""
+"""A site accepts an invitation: it fixes its configuration, its graph under pseudonyms and its ledger."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from fedkge.runs.transcript import recorded_rounds
 from fedkge.store.randomness import fresh_seed
 
 OWN = "client-0"
-"""As the site is called in its own run directory."""
+"""The site's name in its own run directory."""
 
 
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Admission:
-    """The terms as the site took them on, and everything that follows from its own files."""
+    """The terms that the site accepted, and everything that follows from its own files."""
 
     settings: SiteSettings
     configuration: Configuration
@@ -54,11 +54,11 @@ class Admission:
 
     @property
     def recorded(self) -> frozenset[int]:
-        """The rounds whose messages the site keeps for itself."""
+        """The rounds whose messages the site records for itself."""
         return recorded_rounds(self.settings.record, self.configuration.training.rounds)
 
     def make_client(self, name: str, directory: RunDirectory) -> Client:
-        """The site's Client, where its last state on disk left it."""
+        """The site's Client, in its last state on disk."""
         options, graph = self.configuration, self.site.graph
         threads = options.training.threads or available_cores()
         plan = ClientPlan(options, options.experiment.seed or 0, self.settings.number, ("entities",), threads)
@@ -69,7 +69,7 @@ class Admission:
         return Client(name, graph, plan, directory.checkpoints)
 
     def budget(self, name: str) -> Mapping[str, Any]:
-        """What was promised and spent, for people to read, and why it is worth nothing where it is."""
+        """The promised and the spent budget, for people to read. `not_private` says why a promise does not hold."""
         if self.ledger is None or name not in self.ledger.promises:
             return {"not_private": "this site has no defence"}
         promise = self.ledger.promises[name]
@@ -93,24 +93,24 @@ class Admission:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """An invitation that the site accepts, and its own files as they were read; names have no pseudonyms yet."""
+    """An accepted invitation and the site's files as read; the names have no pseudonyms yet."""
 
     settings: SiteSettings
     configuration: Configuration
     raw: Graph
     released: Graph
-    """The raw graph without names that stay at home."""
+    """The raw graph without the names that stay at the site."""
     canonical: CanonicalGraph
     key: Key
     ledger: Ledger | None
 
     @property
     def fingerprint(self) -> str:
-        """By what the server sees that all sites hold the same key and follow the same rules."""
+        """The server compares this value to check that all sites have the same key and the same name rules."""
         return site_fingerprint(self.settings, self.key)
 
     def complete(self, pseudonymise: Pseudonymise, directory: RunDirectory) -> Admission:
-        """Put pseudonyms in place of names, and begin the run or see that it is the same."""
+        """Replace names by pseudonyms, and begin the run or check that it is the same run."""
         site = site_graph(self.canonical, pseudonymise)
         _same_as_before(self.configuration, self.raw, directory, bound=True)
         return Admission(
@@ -124,10 +124,10 @@ def site_fingerprint(settings: SiteSettings, key: Key) -> str:
 
 
 def prepare(invite: Invite, settings: SiteSettings, directory: RunDirectory) -> Prepared:
-    """Judge an invitation and read the site's files; a PolicyError when the site does not take part.
+    """Check an invitation and read the site's files; a PolicyError if the site does not take part.
 
-    What is refused after the site has looked at its triples tells about them. So the size that the noise follows from
-    is released and paid for first; it stays in the ledger, without a promise, and serves the next invitation too.
+    A refusal that depends on the triples reveals something about them. So the site first releases and pays for the
+    size that determines the noise. The size stays in the ledger, without a promise, and the next invitation reuses it.
     """
     if invite.federation != settings.federation:
         raise PolicyError(
@@ -157,9 +157,9 @@ def released_site(
     ledger: Ledger,
     directory: RunDirectory,
 ) -> tuple[CanonicalGraph, Graph]:
-    """The site's graph with the names that it releases, under canonical names and as its file has them.
+    """The site's graph with its released names only: under canonical names, and under the names in its file.
 
-    Only these names get pseudonyms; the others, and every triple that mentions one, stay at home.
+    Only released names get pseudonyms. The other names, and every triple that mentions one, stay at the site.
     """
     spelled = canonical_names(raw.entities.names, settings.names.rules, "entity")[0]
     originals = dict(zip(raw.entities, spelled, strict=True))
@@ -172,7 +172,10 @@ def released_site(
 
 
 def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, directory: RunDirectory) -> Ledger:
-    """Begin the run of a defended site, or see that it is the same; and its ledger. Only a promise binds to terms."""
+    """The ledger of a defended site, after beginning the run or checking that it is the same.
+
+    Terms are binding only after a promise.
+    """
     undefended = directory.exists() and not chosen_defence(directory.read_configuration()[0]).keeps_ledger
     found = continue_account(directory) if directory.exists() and not undefended else None
     promised = found is not None and found.is_promised(settings.name)
@@ -181,7 +184,7 @@ def _begun(configuration: Configuration, raw: Graph, settings: SiteSettings, dir
 
 
 def _settled(configuration: Configuration, settings: SiteSettings, directory: RunDirectory) -> Configuration:
-    """With the seed that the site drew when it began, and as many threads as it gives."""
+    """The configuration with the seed that the site drew at the beginning and the site's number of threads."""
     seed = configuration.experiment.seed
     if seed is None:
         seed = directory.read_configuration()[0].experiment.seed if directory.exists() else fresh_seed()
@@ -189,7 +192,7 @@ def _settled(configuration: Configuration, settings: SiteSettings, directory: Ru
 
 
 def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDirectory, bound: bool) -> None:
-    """A run that has begun goes on with the same data, and once it is `bound` with the same terms, or not at all."""
+    """Refuse to continue a run with other data or, if the run is `bound`, with other terms."""
     provenance = provenance_of((raw,), configuration, directory.data_key())
     if not directory.exists():
         directory.create(configuration, provenance)
@@ -208,7 +211,7 @@ def _same_as_before(configuration: Configuration, raw: Graph, directory: RunDire
             if value != began_with.get(key) and not OPTIONS[key].has(Mark.NO_EFFECT)
         )
         if own := [kebab(key) for key in changed if key not in SERVER_MAY_SET]:
-            raise ConfigurationError(  # not for the server: values of the site's own options are the site's
+            raise ConfigurationError(  # not for the server: the values of the site's own options stay at the site
                 f"{directory.path}: site.toml was changed after the run began: {', '.join(own)}; restore it"
             )
         began = ", ".join(f"{kebab(key)} {began_with.get(key)}" for key in changed)

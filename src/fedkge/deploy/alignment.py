@@ -1,13 +1,13 @@
-"""Which rows belong together, without a name leaving a site.
+"""Match the rows of equal entities between sites, without a name leaving a site.
 
-A site writes HMAC-SHA256(key, canonical name) in place of a name: equal names give equal pseudonyms, and who does not
-hold the consortium key can neither read them nor try out names. The server finds the union and who owns which row.
+A site replaces a name by HMAC-SHA256(key, canonical name). Equal names give equal pseudonyms. A party without the
+consortium key can neither read them nor try out names. The server finds the union and the owners of each row.
 
-Guarantees, against everybody without the key: pseudonyms are indistinguishable from random text; those of entities,
-of relations and of other federations cannot be matched with each other; a site's list is in the order of its
-pseudonyms, so that the order tells nothing about its triples; the server cannot make up an owner (`Witness`).
-Not hidden: how many names each site has, and which pseudonyms which sites share. A site that works with the server
-gives it the key and so everybody's names; `joint_alignment` takes away the dictionary attack at home.
+Guarantees against all parties without the key: pseudonyms are indistinguishable from random text; pseudonyms of
+entities, of relations and of other federations cannot be matched with each other; a site's list is in the order of its
+pseudonyms, so the order reveals nothing about its triples; the server cannot invent an owner (`Witness`).
+Not hidden: how many names each site has, and which pseudonyms which sites share. A site that colludes with the server
+gives it the key and so the names of all sites; `joint_alignment` prevents this offline dictionary attack.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Places: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 PSEUDONYM_BYTES = 16
-"""Half of the digest: two of a billion names meet with a chance below 1e-20."""
+"""Half of the digest: among a billion names, the probability of a collision is below 1e-20."""
 LEAST_OWNERS = 2
 _PSEUDONYM = re.compile(r"[0-9a-f]{32}")
 assert 2 * PSEUDONYM_BYTES == 32  # noqa: S101 - the pattern above
@@ -53,11 +53,11 @@ def pseudonyms(key: Key, federation: str, kind: Shared, names: Sequence[str]) ->
 
 
 def fingerprint(key: Key, federation: str, agreement: str) -> str:
-    """By what the server sees that all sites hold the same key and follow the same rules for names.
+    """The server compares this value to check that all sites have the same key and the same rules for names.
 
-    What it tells: whether two sites agree, and nothing else; the key has 256 random bits, so nobody can try keys, and
-    the federation's name is in it, so that it does not link federations. It is no proof of holding the key: who has
-    seen it can repeat it.
+    It reveals only whether two sites agree. The key has 256 random bits, so nobody can try keys. It depends on the
+    federation's name, so it does not link federations. It does not prove that a site has the key: anyone who has seen
+    it can repeat it.
 
     >>> one, other = Key(bytes(range(32))), Key(bytes(range(1, 33)))
     >>> fingerprint(one, "study", "NFC") == fingerprint(other, "study", "NFC")
@@ -69,7 +69,7 @@ def fingerprint(key: Key, federation: str, agreement: str) -> str:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedGraph:
-    """A site's graph with pseudonyms for names, rows in the order of pseudonyms, and the names in that order."""
+    """A site's graph under pseudonyms, with rows in the order of the pseudonyms, and the names in the same order."""
 
     graph: Graph
     entities: Vocabulary
@@ -79,8 +79,8 @@ class AlignedGraph:
 def aligned_graph(graph: Graph, entities: Sequence[str], relations: Sequence[str]) -> AlignedGraph:
     """The graph under these pseudonyms (one per name, in the graph's order), sorted by them.
 
-    A graph numbers names as its file mentions them, and neighbours in a file are often neighbours in a triple: that
-    order must not leave the site. Sorting by pseudonym puts a random one in its place.
+    A graph numbers names in the order of its file, and neighbours in a file are often neighbours in a triple. That
+    order must not leave the site. Sorting by pseudonym replaces it by a random order.
 
     >>> graph = Graph.from_names("tiny", train=[("a", "r", "b")])
     >>> made = aligned_graph(graph, ["ff", "00"], ["11"])
@@ -108,7 +108,7 @@ def _order(names: Sequence[str], kind: str) -> Places:
 
 
 def malformed(names: object, most: int) -> str | None:
-    """Why a site's list of pseudonyms must be refused, or None when it is fine. The reason holds no pseudonym.
+    """The reason to refuse a site's list of pseudonyms, or None if it is valid. The reason contains no pseudonym.
 
     >>> malformed(["aspirin"], most=10)
     'entry 0: expected 32 hexadecimal digits'
@@ -129,7 +129,7 @@ def malformed(names: object, most: int) -> str | None:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionIndex:
-    """The server's index: all pseudonyms in their own order, which is as good as random, and who owns which row.
+    """The server's index: all pseudonyms, sorted (a random order of names), and the owners of each row.
 
     >>> union = UnionIndex.of({"a": ["00", "11"], "b": ["11", "22"]})
     >>> union.rows, union.places["b"].tolist(), union.owners.tolist(), union.shared("b").tolist()
@@ -144,7 +144,7 @@ class UnionIndex:
 
     @classmethod
     def of(cls, lists: Mapping[str, Sequence[str]]) -> UnionIndex:
-        """The index of these sites' lists, which were checked with `malformed`."""
+        """The index of these sites' lists. Check the lists with `malformed` first."""
         rows = tuple(sorted({name for names in lists.values() for name in names}))
         number = {name: row for row, name in enumerate(rows)}
         places = {
@@ -162,7 +162,7 @@ class UnionIndex:
         return found
 
     def evidence(self, site: str, witnesses: Mapping[str, bytes]) -> dict[str, Witness]:
-        """What `site` needs to see for itself who else owns its rows: the others' tags of those rows."""
+        """The other sites' tags of the rows of `site`, with which it checks for itself who else owns them."""
         own = self.places[site]
         found: dict[str, Witness] = {}
         for other, places in self.places.items():
@@ -176,14 +176,14 @@ class UnionIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
-    """Another site's word that it owns some of this site's rows: their places here, and a tag for each."""
+    """Another site's statement that it owns some of this site's rows: their places at this site, and a tag for each."""
 
     places: Places
     tags: bytes
 
 
 def ownership_tags(key: Key, federation: str, site: str, names: Sequence[str]) -> bytes:
-    """A site's signed word, for each of its pseudonyms, that it owns this row. Without the key nobody can make one.
+    """A tag for each of a site's pseudonyms, which proves that the site owns the row. Making one needs the key.
 
     >>> len(ownership_tags(Key(bytes(32)), "study", "a", ["00", "11"]))
     32
@@ -200,10 +200,11 @@ def confirmed(
     evidence: Mapping[str, Witness],
     least_owners: int = LEAST_OWNERS,
 ) -> Mask:
-    """Which of its rows a site uploads: those whose other owners it has seen the word of.
+    """The rows that a site may upload: those with enough other owners, proved by their tags.
 
-    Depends on the lists of names only, never on triples. A server that claims an owner without a tag is refused;
-    leaving owners out only makes the site upload less. A site that gave its key away can be invented, though.
+    The result depends on the lists of names only, never on triples. The site refuses a server that claims an owner
+    without a tag. If the server omits owners, the site only uploads less. A party that got the key from a site can
+    invent owners.
     """
     counts = np.ones(len(names), np.int64)
     for other, witness in sorted(evidence.items()):
@@ -214,7 +215,7 @@ def confirmed(
         if reason:
             raise PrivacyError(
                 f"{site}: the server says that {other!r} owns some of the same rows, with {reason}; nothing is "
-                "uploaded. Do all sites hold the same key? If they do, the server or that site is not honest"
+                "uploaded. Do all sites have the same key? If they do, the server or that site is not honest"
             )
         counts[witness.places] += 1
     found: Mask = counts >= least_owners

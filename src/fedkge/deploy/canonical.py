@@ -1,8 +1,8 @@
-"""Names that mean the same are written the same: explicit rules, applied at the site, and a report of what they did.
+"""Canonical names: a site applies explicit rules, so that equal entities get equal names, and gets a report.
 
-Two sites find a common entity only if both write its name alike, to the byte. Nothing is guessed: a site says which
-Unicode form, case rule and prefixes it wants, and is told how many names changed and which of them became one.
-The names stay at the site; so does the report.
+Two sites find a common entity only if the bytes of its names are equal at both. Nothing is guessed: a site chooses the
+Unicode form, the case rule and the prefixes. The report says how many names changed and which names became one.
+The names and the report stay at the site.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UnicodeForm: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
 Case: TypeAlias = Literal["keep", "fold"]
 
 SHOWN = 5
-"""Collisions that an error message shows; the report has them all."""
+"""An error message shows this many collisions; the report has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Rules:
 
     @property
     def agreement(self) -> str:
-        """What all sites of a federation must have alike; prefixes may differ, since files do.
+        """The rules that must be equal at all sites of a federation; prefixes may differ, because files do.
 
         >>> Rules(case="fold").agreement
         'unicode NFC, case fold'
@@ -69,7 +69,7 @@ class Rules:
         return name
 
     def _written(self, text: str) -> str:
-        """Form and case. Folding can break a form and the form can bring back a case, so until nothing changes."""
+        """Apply form and case until nothing changes: folding can break a form, and a form can bring back a case."""
         while True:
             folded = unicodedata.normalize("NFD", text).casefold() if self.case == "fold" else text
             again = folded if self.unicode_form == "none" else unicodedata.normalize(self.unicode_form, folded)
@@ -81,12 +81,12 @@ class Rules:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the rules did to one vocabulary of one site. It holds names: for the site only."""
+    """The effect of the rules on one vocabulary of one site. It contains names, so it is for the site only."""
 
     names: int
     changed: int
     collisions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Canonical name to the different names that became it, where there are several."""
+    """From each canonical name to the names that became it, if there are several."""
 
     @property
     def summary(self) -> str:
@@ -102,7 +102,7 @@ class Report:
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class CanonicalGraph:
-    """A graph under canonical names, and what was done to entities and relations."""
+    """A graph under canonical names, with the reports on entities and relations."""
 
     graph: Graph
     entities: Report
@@ -110,7 +110,7 @@ class CanonicalGraph:
 
 
 def canonical_names(names: Sequence[str], rules: Rules, kind: str = "name") -> tuple[list[str], Report]:
-    """The canonical form of every name, in order, and the report; a name of which nothing is left is an error.
+    """The canonical form of every name, in order, and the report; an empty canonical name is an error.
 
     >>> canonical_names(["Aspirin", "aspirin", "Fever"], Rules(case="fold"))[1].collisions
     {'aspirin': ('Aspirin', 'aspirin')}
@@ -119,7 +119,7 @@ def canonical_names(names: Sequence[str], rules: Rules, kind: str = "name") -> t
     origins: dict[str, list[str]] = {}
     for before, after in zip(names, canonical, strict=True):
         if not after:
-            raise DataError(f"{kind} {before!r}: the rules leave nothing of it; mend [names.prefixes] in site.toml")
+            raise DataError(f"{kind} {before!r}: the rules leave an empty name; correct [names.prefixes] in site.toml")
         origins.setdefault(after, []).append(before)
     collisions = {after: tuple(before) for after, before in origins.items() if len(before) > 1}
     changed = sum(before != after for before, after in zip(names, canonical, strict=True))
@@ -127,9 +127,9 @@ def canonical_names(names: Sequence[str], rules: Rules, kind: str = "name") -> t
 
 
 def canonical_graph(graph: Graph, rules: Rules, merge: bool = False) -> CanonicalGraph:
-    """The graph under canonical names. Different names that become one are an error that names them, unless `merge`.
+    """The graph under canonical names. If different names become one, an error lists them, unless `merge` is true.
 
-    Merging makes one row of them, and one triple of triples that become equal.
+    Merging makes one row of such names, and one triple of triples that become equal.
 
     >>> graph = Graph.from_names("tiny", train=[("Aspirin", "treats", "fever"), ("aspirin", "treats", "fever")])
     >>> canonical_graph(graph, Rules(case="fold"), merge=True).graph.train.tolist()

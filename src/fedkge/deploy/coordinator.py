@@ -1,4 +1,4 @@
-"""The server's side of a federation on several machines: who is there, the rounds, and going on after a crash."""
+"""The server's side of a federation on several machines: admit the sites, run the rounds, continue after a crash."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ from fedkge.store.randomness import fresh_seed
 LOG = log_of("fedkge.server")
 REJOIN, FAILED = "rejoin", "failed"
 REJOIN_FILE = "rejoin"
-"""A file in the run directory by which `fedkge server` asks for a new job after this round: a site has come back."""
+"""`fedkge server` creates this file in the run directory when a site is back. A new job then starts after the round."""
 
 
 HANDED_OUT = "handed-out.json"
 ROUNDS_FILE = "rounds.jsonl"
-"""Loss and seconds of each round. It is no metrics.jsonl: a server has no triples to rank."""
-RESTORE = "restore it, or remove it: then all sites are offered the model again"
+"""Loss and seconds of each round. The server writes no metrics.jsonl: it has no triples to rank."""
+RESTORE = "restore it, or remove it: the server then offers the model to all sites again"
 
 
 def is_over(run: Path) -> bool:
-    """Whether all rounds are done, and there is a model to hand out."""
+    """Whether all rounds are done and the final model is on disk."""
     return (run / MODEL).exists()
 
 
 def handed_out(run: Path) -> set[str]:
-    """The sites that have the final rows; nobody before the end."""
+    """The sites that have the final rows; empty before the end."""
     path = run / HANDED_OUT
     if not path.exists():
         return set()
@@ -80,7 +80,7 @@ def handed_out(run: Path) -> set[str]:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An engine restricted to the sites that accepted the terms. It notes where the sites' ledgers end."""
+    """An engine restricted to the sites that accepted the terms. It records where the sites' ledgers end."""
 
     engine: Engine
     names: frozenset[str]
@@ -88,24 +88,24 @@ class Members:
     tell: Callable[[str], None]
 
     def clients(self) -> Sequence[str]:
-        """Those of them that can be reached now, sorted."""
+        """The members that can be reached now, sorted."""
         return tuple(name for name in self.engine.clients() if name in self.names)
 
     def exchange(
         self, requests: Mapping[str, Request], *, timeout_seconds: float = NO_LIMIT
     ) -> Mapping[str, Reply | Failure]:
-        """Pass on, and keep what the answers tell of the sites' ledgers before anybody uses them."""
+        """Exchange messages, and save the ends of the sites' ledgers before the answers are used."""
         replies = self.engine.exchange(requests, timeout_seconds=timeout_seconds)
         for name in self.ends.note({name: one for name, one in replies.items() if isinstance(one, Accept | Upload)}):
-            self.tell(f"{name}: its ledger has fewer releases than it had; was it brought back from an older copy?")
+            self.tell(f"{name}: its ledger has fewer releases than before; was it restored from an older copy?")
         return replies
 
 
 class Coordinator:
-    """Drives one job: from the invitations to the last round, or to the point where a new job is needed.
+    """Runs one job: from the invitations to the last round, or until a new job is needed.
 
-    The server's file among the checkpoints is written after every round; the sites write theirs before an upload
-    leaves. So whoever is killed, and whenever, the next job goes on where this one was.
+    The server writes its checkpoint after every round. A site writes its checkpoint before an upload leaves. So the
+    next job continues where this one stopped, whichever process was killed.
     """
 
     def __init__(self, engine: Engine, settings: FederationFile) -> None:
@@ -119,7 +119,7 @@ class Coordinator:
         self._members = Members(engine, frozenset(), self._ends, self._tell)
 
     def run(self) -> str:
-        """All rounds that are left; "finished", or why there must be another job."""
+        """Run the remaining rounds; returns "finished", or the reason for another job."""
         make_folder(self._directory.path)
         with self._directory.locked():
             (self._directory.path / REJOIN_FILE).unlink(missing_ok=True)
@@ -189,7 +189,7 @@ class Coordinator:
         )
 
     def _invite(self, configuration: Configuration) -> list[str]:
-        """Who accepts the terms, runs this version and has the same key as most."""
+        """The sites that accept the terms, run this version and have the key that most sites have."""
         known = [name for name in self._engine.clients() if name in self._settings.sites]
         invite = Invite(__version__, self._settings.name, proposal(configuration), self._settings.wire)
         invites = {name: replace(invite, **asdict(self._ends.of(name))) for name in known}
@@ -202,7 +202,7 @@ class Coordinator:
             if isinstance(reply, Accept) and reply.version == __version__ and reply.fingerprint == usual:
                 accepted.append(name)
             elif isinstance(reply, Accept) and reply.version == __version__:
-                self._tell(f"{name} does not take part: it has another key, or other rules for names, than the rest")
+                self._tell(f"{name} does not take part: its key or its name rules differ from those of the other sites")
             else:
                 self._tell(f"{name} does not take part: {_reason(reply)}")
         self._all_at_first(accepted)
@@ -212,26 +212,28 @@ class Coordinator:
             return accepted
         for name in unaligned:
             self._tell(
-                f"{name} does not take part: it has lost the joint pseudonyms that this federation trains under; let "
-                "it restore pseudonyms.json in its run directory"
+                f"{name} does not take part: it has lost the joint pseudonyms of this federation; it must restore "
+                "pseudonyms.json in its run directory"
             )
         return [name for name in accepted if name not in unaligned]
 
     def _align(self, unaligned: Sequence[str]) -> None:
-        """Carry a joint alignment round, before the first round; all of it again if some site lacks its pseudonyms."""
+        """Run the joint alignment before the first round. If one site lacks its pseudonyms, all sites repeat it."""
         if not unaligned:
             return
         self._status.write(state="aligning", present=list(self._engine.clients()))
         carry(self._engine, self._settings.sites, self._settings.round_seconds)
 
     def _all_at_first(self, present: Sequence[str] | set[str]) -> None:
-        """The union of names is settled once, so at the very first nobody may be missing."""
+        """The union of names is fixed once, so the first round needs every site."""
         missing = sorted(set(self._settings.sites) - set(present))
         if missing and not self._checkpoint.exists():
-            raise RunError(f"the first round needs all sites, but {', '.join(missing)} did not join; see the notes")
+            raise RunError(
+                f"the first round needs all sites, but {', '.join(missing)} did not join; the notes above say why"
+            )
 
     def _greet(self, accepted: Sequence[str], width: int) -> tuple[dict[str, Greeting], dict[str, str]]:
-        """All sites' greetings as they were at first, and who greets otherwise now."""
+        """All sites' first greetings, and the sites whose greeting is missing or has changed, with the reason."""
         replies = self._engine.exchange(
             {name: Hello() for name in accepted}, timeout_seconds=self._settings.round_seconds
         )
@@ -254,14 +256,14 @@ class Coordinator:
         began_with = server.round
         while server.round < configuration.training.rounds:
             if server.round > began_with and (self._directory.path / REJOIN_FILE).exists():
-                return REJOIN  # but every job makes some way: who comes and goes cannot stop the rest
+                return REJOIN  # only after one round of this job: a site that comes and goes cannot stop the others
             self._say(server, configuration, "training")
             began = time.perf_counter()
             report = server.run_round()
             for name, reason in report.refused.items():
                 self._tell(f"round {server.round + (not report.uploads)}: {name} was left out: {reason}")
             if not report.uploads:
-                self._tell("too few sites have a budget left; the federation ends here")
+                self._tell("too few sites have privacy budget left; the federation ends here")
                 return FINISHED
             self._keep(server, report, report.round in recorded, time.perf_counter() - began)
         return FINISHED
@@ -292,7 +294,7 @@ class Coordinator:
         write_atomically(self._directory.path / HANDED_OUT, json.dumps(sorted(done)).encode())
         for name in sorted(set(self._settings.sites) - done):
             reason = _reason(replies.get(name))
-            self._tell(f"{name} has not got the model: {reason}; start `fedkge server` again when it is back")
+            self._tell(f"{name} does not have the model: {reason}; start `fedkge server` again when the site is back")
 
     def _say(self, server: Server, configuration: Configuration, state: str) -> None:
         present = [name for name in self._members.clients() if name not in server.excluded]
@@ -313,7 +315,7 @@ class Coordinator:
 
 
 def usual_seconds(history: Sequence[Mapping[str, Any]]) -> float | None:
-    """How long a round takes: the median of the last ten in which nobody was left out (those wait for the lost).
+    """Seconds per round: the median of the last ten rounds. Rounds that left a site out are skipped; they waited.
 
     >>> usual_seconds([{"seconds": 2.0}, {"seconds": 3.0}, {"seconds": 600.0, "left_out": ["north"]}])
     2.5
@@ -326,5 +328,5 @@ def _reason(reply: object) -> str:
     if isinstance(reply, Failure):
         return reply.reason
     if isinstance(reply, Accept):
-        return f"it runs fedkge {reply.version}, this server {__version__}"
-    return "it is not here" if reply is None else f"got {type(reply).__name__}"
+        return f"it runs fedkge {reply.version}, this server runs {__version__}"
+    return "it is not connected" if reply is None else f"got {type(reply).__name__}"

@@ -1,4 +1,4 @@
-"""federation.toml: what the coordinating machine decides, and the file that `fedkge federation init` writes."""
+"""federation.toml: the decisions of the coordinating machine. `fedkge federation init` writes this file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fedkge.deploy.liveness import SHORTEST_SILENCE, Liveness
 from fedkge.deploy.wire import LARGEST_MESSAGE, Numbers
 
 SITE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-"""What may stand in a certificate, a file name and a log line."""
+"""A site name must be valid in a certificate, a file name and a log line."""
 
 KIT_FOLDERS = ("server", "coordinator", "authority")
-"""Folders beside those of the sites. A site's folder is sent to the site, so none may be one of these."""
+"""Folders next to the sites' folders. A site's folder is sent to the site, so no site may have one of these names."""
 
 
 class FederationFile(BaseModel):
@@ -56,7 +56,7 @@ class FederationFile(BaseModel):
     @classmethod
     def _different(cls, sites: Sequence[str], info: ValidationInfo) -> Sequence[str]:
         if len(sites) < 1 or len({site.lower() for site in sites}) != len(sites):
-            raise ValueError("expected at least one site, each named once, whatever the case")
+            raise ValueError("expected at least one site, each named once (case does not count)")
         taken = {*KIT_FOLDERS, str(info.data.get("server", "")).lower()}
         for site in sites:
             if not SITE_NAME.fullmatch(site):
@@ -75,12 +75,12 @@ class FederationFile(BaseModel):
 
     @property
     def configuration(self) -> Configuration:
-        """The training options, completed; the parts that sites decide are theirs."""
+        """The completed training options; the sites replace the options that they decide."""
         return parse(self.training)
 
 
 def read_federation(path: Path) -> FederationFile:
-    """The settings in `path`, paths made absolute; an unknown key or an impossible value is an error."""
+    """The settings in `path`, with absolute paths; an unknown key or an impossible value is an error."""
     settings = _validated(path, read_keys(path))
     settings.configuration  # noqa: B018 (an unknown training option is an error here, not in the middle of a run)
     folder = path.resolve().parent
@@ -88,7 +88,7 @@ def read_federation(path: Path) -> FederationFile:
 
 
 def read_keys(path: Path) -> dict[str, Any]:
-    """The keys and values of a TOML file, hyphens in the keys."""
+    """The keys and values of a TOML file, with hyphens in the keys."""
     values = read_table(path, "no such file; `fedkge federation init` writes one")
     return {kebab(key): value for key, value in values.items()}
 

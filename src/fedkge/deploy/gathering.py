@@ -1,7 +1,8 @@
-"""One run directory out of the server's and all sites': for whoever may see them all, to attack, audit and report.
+"""Combine the run directories of the server and of all sites into one, for attacks, audits and reports.
 
-In a trial on one machine that is whoever started it; between organisations it is an exercise that all agree to. The
-sites become client-0, client-1 and so on, in the order of their names; `sites.json` says who is who.
+Only a person who may see all of them can do this: the user who started a trial on one machine, or the organiser of an
+exercise that all organisations agree to. The sites become client-0, client-1 and so on, in the order of their names.
+`sites.json` maps these names to the sites.
 """
 
 from __future__ import annotations
@@ -48,18 +49,18 @@ GRAPHS = "graphs"
 
 @dataclass(frozen=True, slots=True)
 class PlantedCanaries:
-    """Canaries that the sites' data holds: their file, and how many there are."""
+    """Canaries in the sites' data: their file and their numbers."""
 
     path: Path
     targets: int
     inserted: int
-    """How many of them stand at the end of the victim's training triples."""
+    """How many of them are at the end of the victim's training triples."""
 
 
 @short_repr("name", "client")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Site:
-    """One site's part: its name here and there, its graph under its own names in the order of its rows."""
+    """One site's part: its own name, its name in the gathered run, and its graph under its own names in row order."""
 
     name: str
     client: str
@@ -72,7 +73,7 @@ class _Site:
         return self.directory.read_model()[0][key]
 
     def counts(self) -> Arrays:
-        """What scores need of the site's release, in the order of its rows; nothing where it released nothing once."""
+        """The arrays of the site's release that scores need, in the order of its rows; empty without such a release."""
         defence = chosen_defence(self.directory.read_configuration()[0])
         released = saved_release(self.directory.checkpoints / f"{self.name}.safetensors", defence)
         return released.model_arrays() if released else {}
@@ -81,7 +82,7 @@ class _Site:
 def gather(
     settings: FederationFile, sites: Sequence[SiteSettings], out: Path, canaries: PlantedCanaries | None = None
 ) -> Path:
-    """Put the run together in the new folder `out`; returns it."""
+    """Gather the run in the new folder `out`; returns the folder."""
     if out.exists() and any(out.iterdir()):
         raise RunError(f"{out}: expected a new or empty folder for the gathered run, got one in use; choose another")
     members = _members(sites)
@@ -112,7 +113,10 @@ def _members(sites: Sequence[SiteSettings]) -> list[_Site]:
     for client, site in zip(client_names(len(ordered)), ordered, strict=True):
         pseudonymise = pseudonyms_of(site, read_key(site.key))
         if pseudonymise is None:
-            raise RunError(f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather")
+            raise RunError(
+                f"{site.name}: its names have no joint pseudonyms yet, so there is nothing to gather; finish the "
+                "alignment first"
+            )
         directory, raw = RunDirectory(site.run), raw_graph(site)
         canonical = canonical_site(site, raw)
         if site.names_are == "threshold":
@@ -132,14 +136,14 @@ def _named(aligned: AlignedGraph, name: str) -> Graph:
 
 
 def _without_last(graph: Graph, count: int) -> Graph:
-    """The graph without its last training triples: there the victim has its canaries."""
+    """The graph without its last `count` training triples, which are the victim's canaries."""
     return replace(graph, train=graph.train[: len(graph.train) - count]) if count else graph
 
 
 def _configuration(
     server: RunDirectory, members: Sequence[_Site], out: Path, canaries: PlantedCanaries | None
 ) -> Configuration:
-    """The server's options with the first site's defence: a run has one configuration, the ledger has each promise."""
+    """The server's options with the first site's defence. A run has one configuration; the ledger has every promise."""
     served, _ = server.read_configuration()
     first, _ = members[0].directory.read_configuration()
     kept = {
@@ -158,7 +162,7 @@ def _configuration(
         **kept,
         **coins,
     }
-    options |= {"names": "listed"}  # the gathered graphs have no other names left; each promise says how that came
+    options |= {"names": "listed"}  # the gathered graphs have only these names; each promise says where they came from
     return first.updated(**options)
 
 
@@ -203,7 +207,7 @@ def _metrics(run: Run, round_number: int) -> list[dict[str, Any]]:
 
 
 def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
-    """Every promise and every charge again, under the clients' names here; a torn line stays a charge."""
+    """Copy every promise and every charge, under the clients' names in this run; a torn line stays a charge."""
     ledger = continue_account(directory)
     for member in members:
         found = open_account(member.directory.path)
@@ -224,7 +228,7 @@ def _write_ledger(directory: RunDirectory, members: Sequence[_Site]) -> None:
                 if extra.value is not None:
                     ledger.keep_extra(member.client, extra.name, extra.value)
             if merged(ledger.charges(member.client)) != merged(found.charges(name)):
-                raise RunError(f"{member.name}: its ledger could not be copied whole; keep to the site's own")
+                raise RunError(f"{member.name}: its ledger could not be copied completely; use the site's own ledger")
 
 
 def _write_transcript(server: RunDirectory, directory: RunDirectory, members: Sequence[_Site], union: Union) -> None:
@@ -242,7 +246,7 @@ def _write_transcript(server: RunDirectory, directory: RunDirectory, members: Se
 
 
 def _whole(rows: Mapping[Shared, Rows], member: _Site, union: Union) -> dict[Shared, Rows]:
-    """The site's table as it travelled; rows that stay at the site are zeros, for nobody saw them."""
+    """The site's table as sent. Rows that stay at the site are zeros: no other party saw them."""
     table = rows["entities"]
     whole = np.zeros((len(member.graph.entities), table.shape[1]), np.float32)
     whole[union.places[member.name]] = table
@@ -250,7 +254,7 @@ def _whole(rows: Mapping[Shared, Rows], member: _Site, union: Union) -> dict[Sha
 
 
 def _private(members: Sequence[_Site], number: int) -> dict[str, Mapping[Shared, Rows]]:
-    """The sites' relations after a round, where they recorded it."""
+    """The relations after a round, of the sites that recorded it."""
     found: dict[str, Mapping[Shared, Rows]] = {}
     for member in members:
         transcript = Transcript(member.directory.path)

@@ -1,8 +1,8 @@
 """The group in which joint pseudonyms are computed: the prime-order subgroup of Ed25519, from libsodium (PyNaCl).
 
-PyNaCl 1.6.2 has no Ristretto. The subgroup is the same group with one duty more, which `points_of` has: a point that
-comes from outside may lie outside of the subgroup, and is refused. (Versions before 1.6.2 carry a libsodium whose check
-lets some such points pass, CVE-2025-69277; the extra demands 1.6.2.)
+PyNaCl 1.6.2 has no Ristretto. The subgroup is the same group, but needs one more check, in `points_of`: a point from
+another party may lie outside the subgroup and is then refused. (Versions before 1.6.2 carry a libsodium whose check
+accepts some such points, CVE-2025-69277; the extra requires 1.6.2.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def fresh_scalar() -> bytes:
 
 
 def scalar_from(material: bytes) -> bytes:
-    """The exponent that 64 random bytes stand for."""
+    """The exponent from 64 random bytes."""
     scalar: bytes = _sodium().crypto_core_ed25519_scalar_reduce(material)
     if not any(scalar):
         raise DataError("expected random bytes, got a multiple of the group's order")
@@ -43,9 +43,9 @@ def scalar_from(material: bytes) -> bytes:
 
 
 def hash_to_point(domain: str, name: str) -> bytes:
-    """A point that nobody knows an exponent of: two halves of SHA-512, each mapped (Elligator 2), added.
+    """A point with an exponent that nobody knows: the sum of the two halves of SHA-512, each mapped by Elligator 2.
 
-    One map reaches half of the points; the sum of two is as good as a random point.
+    One map reaches half of the points; the sum of two is indistinguishable from a random point.
 
     >>> hash_to_point("entities", "fever") == hash_to_point("relations", "fever")
     False
@@ -70,7 +70,7 @@ def raised(points: Iterable[bytes], scalar: bytes) -> list[bytes]:
 
 
 def over(above: bytes, below: bytes) -> bytes:
-    """The exponent that undoes `below` and then does `above`.
+    """The exponent that removes `below` and applies `above`.
 
     >>> point, one, two = hash_to_point("d", "x"), fresh_scalar(), fresh_scalar()
     >>> raised(raised([point], one), over(two, one)) == raised([point], two)
@@ -82,7 +82,7 @@ def over(above: bytes, below: bytes) -> bytes:
 
 
 def points_of(content: bytes) -> list[bytes]:
-    """The points in these bytes, each of them checked; a wrong or a repeated one is an error.
+    """The points in these bytes, each checked; an invalid or repeated point is an error.
 
     >>> points_of(bytes(32))
     Traceback (most recent call last):
@@ -101,5 +101,5 @@ def points_of(content: bytes) -> list[bytes]:
 
 
 def cut(content: bytes) -> list[bytes]:
-    """The points in these bytes, unchecked: for bytes of one's own."""
+    """The points in these bytes, unchecked: for bytes that this site computed itself."""
     return [content[at : at + POINT_BYTES] for at in range(0, len(content), POINT_BYTES)]

@@ -1,15 +1,15 @@
-"""Joint pseudonyms: H(name)^(k1 k2 ... kn), where each site holds one exponent and nobody holds two.
+"""Joint pseudonyms: H(name)^(k1 k2 ... kn), where each site has one exponent and no party has two.
 
-A site hides its points behind an exponent for this list alone and sends them round the ring of all other sites, each of
-which raises them to its own exponent; then it takes the hiding off and adds its own. Every site ends with pseudonyms of
-its own names only, equal where names are equal. The server may carry the messages.
+A site blinds its points with an exponent for this list alone and sends them round the ring of all other sites. Each of
+them raises the points to its own exponent. The site then removes the blinding and applies its own exponent. Every site
+gets pseudonyms of its own names only; equal names have equal pseudonyms. The server may carry the messages.
 
-Guarantees, if one site keeps its exponent to itself: nobody can try out names at home, not even all other sites and the
-server together. They can try names in the ring, where each site serves one list of each other site, up to `most_names`
-names. The same list again gets the same answer, from which nobody learns more, so a ring that broke can be repeated.
-Lists carry a tag under the consortium key and the ring's sites, so a server alone cannot put names of its own on the
-way, nor tell different sites of different rings.
-Not covered: a site that raises to different exponents spoils matches; the `check` name shows that with a chance only.
+Guarantees, if one site keeps its exponent secret: nobody can run a dictionary attack offline, not even all other sites
+and the server together. They can try names in the ring, where each site serves one list of each other site, up to
+`most_names` names. The same list gets the same answer again and reveals nothing new, so a broken ring can be repeated.
+Lists carry a tag under the consortium key and the ring's sites. So a server alone cannot insert names of its own, nor
+announce different rings to different sites.
+Not covered: a site that uses different exponents spoils matches; the `check` name detects that with some probability.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from fedkge.runs.round import Shared
 
 MOST_NAMES = 1_000_000
 CHECK = "\x00fedkge check"
-"""A name that every list holds, at a place that only its site knows; its pseudonym is the same at all sites."""
+"""A name in every list, at a position that only its site knows; its pseudonym is the same at all sites."""
 
 
 @dataclass(frozen=True, slots=True)
 class RingList:
-    """A list on its way round the ring: whose it is, who has raised it, and the points one after the other."""
+    """A list on its way round the ring: its site, the sites that have raised it, and the points as one byte string."""
 
     federation: str
     origin: str
@@ -45,7 +45,7 @@ class RingList:
 
     @property
     def content(self) -> bytes:
-        """What the tag is made of."""
+        """The bytes that the tag authenticates."""
         texts = (self.federation, self.origin, self.kind, str(len(self.raised_by)), *self.raised_by)
         head = b"".join(len(data).to_bytes(8, "big") + data for data in (text.encode() for text in texts))
         return head + hashlib.sha256(self.points).digest()
@@ -53,7 +53,7 @@ class RingList:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """What all sites of an alignment agree on."""
+    """The values that all sites of an alignment agree on."""
 
     federation: str
     sites: tuple[str, ...]
@@ -64,7 +64,7 @@ class Ring:
             raise DataError(f"a ring needs at least 2 different sites, got {list(self.sites)}")
 
     def next_site(self, message: RingList) -> str:
-        """Who gets the list next; its origin at the end.
+        """The site that gets the list next; at the end, its origin.
 
         >>> Ring("study", ("a", "b", "c")).next_site(RingList("study", "b", "entities", ("c",), b""))
         'a'
@@ -81,7 +81,7 @@ class Ring:
 @short_repr()
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A list of this site's own that is on its way: the names in the order they were sent, and what hides them."""
+    """This site's own list on its way: the names in the order sent, the blinding exponent and the sent points."""
 
     names: tuple[str, ...]
     hiding: bytes
@@ -98,10 +98,10 @@ def exponent_of(key: Key) -> bytes:
 
 
 class Party:
-    """One site of a joint alignment. `served` is from before a crash, where a record is kept.
+    """One site of a joint alignment. `served` is the record from before a crash, if there is one.
 
-    Its exponent is as secret as the key. After the alignment it is not needed any more: whoever destroys it makes
-    sure that nobody can ever try out names, and that no name can be added either.
+    The exponent is as secret as the key. After the alignment it is not needed any more. If the site destroys it, nobody
+    can ever try out names, and no name can be added.
     """
 
     def __init__(
@@ -118,19 +118,19 @@ class Party:
         self._key = key.derive(f"joint alignment {json.dumps(ring.sites)}", ring.federation)
         self._waiting: dict[Shared, _Waiting] = {}
         self.served: dict[tuple[str, Shared], str] = dict(served or {})
-        """Whose lists this site has raised, and a digest of each; to be kept on disk before an answer leaves."""
+        """The digest of each list that this site has raised; the caller saves it on disk before an answer leaves."""
 
     def begin(self, kind: Shared, names: Sequence[str]) -> RingList:
-        """The list of these canonical names, hidden and in secret order, for the next site.
+        """The list of these canonical names, blinded and in secret order, for the next site.
 
-        What hides them and their order follow from the exponent, the ring and the names, so that the same names are
-        the same list after a crash too, and other names a list that cannot be compared with it.
+        The blinding and the order follow from the exponent, the ring and the names. So the same names give the same
+        list, also after a crash; other names give a list that cannot be compared with it.
         """
         if len(set(names)) != len(names) or not 0 < len(names) <= self._ring.most_names:
             raise DataError(f"{self.name}: expected 1 to {self._ring.most_names} different names, got {len(names)}")
         before = self._waiting.get(kind)
         if before and {*before.names} != {*names, CHECK}:
-            raise PrivacyError(f"{self.name}: its {kind} have changed since its list left; each goes round once")
+            raise PrivacyError(f"{self.name}: its {kind} changed after it sent its list; each list goes round once")
         secret = self._secret_of(kind, names)
         order = sorted([*names, CHECK], key=lambda name: secret.digest(name.encode()))
         hiding = scalar_from(hashlib.sha512(secret.secret).digest())
@@ -139,17 +139,17 @@ class Party:
         return self._signed(RingList(self._ring.federation, self.name, kind, (), points))
 
     def pass_on(self, message: RingList) -> RingList:
-        """Another site's list, raised to this site's exponent; one list of each site, however often it comes."""
+        """Another site's list, raised to this site's exponent. Each site gets one list served; it may be repeated."""
         self._check(message)
         expected = self._ring.way(message.origin) if message.origin in self._ring.sites else ()
         done = len(message.raised_by)
         if message.raised_by != expected[:done] or done >= len(expected) or expected[done] != self.name:
-            raise PrivacyError(f"{self.name}: a list of {message.origin!r:.40} is not for this site at this point")
+            raise PrivacyError(f"{self.name}: the list of {message.origin!r:.40} must not come to this site now")
         digest = hashlib.sha256(message.content).hexdigest()
         if self.served.get((message.origin, message.kind), digest) != digest:
             raise PrivacyError(
-                f"{self.name}: another list of {message.origin}'s {message.kind} was served already; somebody asks "
-                "again, perhaps to try out names"
+                f"{self.name}: another list of {message.origin}'s {message.kind} was served already; this may be an "
+                "attempt to try out names"
             )
         points = points_of(message.points)
         self.served[message.origin, message.kind] = digest
@@ -162,11 +162,11 @@ class Party:
         )
 
     def finish(self, message: RingList) -> Mapping[str, str]:
-        """The pseudonym of each name of the list that has come back; that of the check name is under `CHECK`."""
+        """The pseudonym of each name in the returned list; the check name's pseudonym is under `CHECK`."""
         self._check(message)
         waiting = self._waiting.get(message.kind)
         if waiting is None or message.origin != self.name or message.raised_by != self._ring.way(self.name):
-            raise PrivacyError(f"{self.name}: expected a list of its own from the last site of the ring, got another")
+            raise PrivacyError(f"{self.name}: expected its own list from the last site of the ring, got another list")
         points = points_of(message.points)
         if len(points) != len(waiting.names) or set(points) & set(cut(waiting.sent)):
             raise PrivacyError(
@@ -178,7 +178,7 @@ class Party:
         return dict(zip(waiting.names, made, strict=True))
 
     def _secret_of(self, kind: Shared, names: Sequence[str]) -> Key:
-        """For one list of this site in one ring alone."""
+        """The secret for one list of this site in one ring."""
         listed = hashlib.sha256(json.dumps(sorted(names)).encode()).hexdigest()
         purpose = json.dumps(["joint hiding", kind, self._ring.sites, listed])
         return Key(self._exponent).derive(purpose, self._ring.federation)
@@ -191,7 +191,10 @@ class Party:
 
     def _check(self, message: RingList) -> None:
         if message.federation != self._ring.federation or message.kind not in ("entities", "relations"):
-            raise PrivacyError(f"{self.name}: a list of another federation or of no kind that is aligned")
+            raise PrivacyError(
+                f"{self.name}: expected entities or relations of {self._ring.federation!r}, got a list of another "
+                "federation or kind"
+            )
         if len(message.points) > POINT_BYTES * (self._ring.most_names + 1):
             raise PrivacyError(
                 f"{self.name}: {message.origin!r:.40} sends {len(message.points) // POINT_BYTES:,} points, this site "
@@ -199,15 +202,14 @@ class Party:
             )
         if not hmac.compare_digest(self._key.digest(message.content), message.tag):
             raise PrivacyError(
-                f"{self.name}: a list said to be of {message.origin!r:.40} has a wrong tag; do all sites hold the same "
-                "key?"
+                f"{self.name}: the list of {message.origin!r:.40} has a wrong tag; do all sites have the same key?"
             )
 
 
 def go_round(
     parties: Mapping[str, Party], ring: Ring, kind: Shared, names: Mapping[str, Sequence[str]]
 ) -> dict[str, Mapping[str, str]]:
-    """The whole protocol in one process: for tests, measurements and as a description of it.
+    """Run the whole protocol in one process: for tests, measurements and as its description.
 
     >>> from fedkge.deploy.group import fresh_scalar
     >>> ring, key = Ring("study", ("a", "b", "c")), Key.fresh()

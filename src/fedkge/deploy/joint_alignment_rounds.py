@@ -1,10 +1,10 @@
-"""Joint pseudonyms over the engine: the server carries the sites' lists round, each site keeps its pseudonyms.
+"""Joint pseudonyms over the engine: the server carries the sites' lists round, and each site keeps its pseudonyms.
 
-The ring goes round once, before the first round. A site writes down whom it goes round with, and which lists it has
-raised before an answer leaves; its own pseudonyms when its list has come back. After a crash in between all of it is
-repeated: every site sends the same list and gives the same answers, and whoever has its pseudonyms keeps them. Where a
-site's names or its exponent have changed since, the others refuse; if they agree to go round anew, all remove
-`ring.json` and `pseudonyms.json` from their run directories.
+The lists go round once, before the first round. Before an answer leaves, a site writes to disk the sites of the ring
+and the lists that it has raised. It writes its own pseudonyms when its list is back. After a crash in between, all
+sites repeat the alignment: every site sends the same list and gives the same answers, and a site that has its
+pseudonyms keeps them. If a site's names or its exponent have changed since, the other sites refuse. If all sites
+agree to start again, all of them remove `ring.json` and `pseudonyms.json` from their run directories.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ T = TypeVar("T")
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """Whom a site goes round with, and a digest of each list that it has raised, by origin."""
+    """The sites of the ring, and a digest of each list that this site has raised, by origin."""
 
     sites: tuple[str, ...]
     served: dict[str, str]
 
 
 def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
-    """How this site's names get their pseudonyms; None while a joint alignment has not gone round."""
+    """The function from this site's names to pseudonyms; None before a joint alignment has finished."""
     if settings.alignment == "keyed":
         return keyed(key, settings.federation)
     known = _read(settings.run / PSEUDONYMS, dict[str, str], {})
@@ -47,11 +47,13 @@ def pseudonyms_of(settings: SiteSettings, key: Key) -> Pseudonymise | None:
         return None
 
     def joint(kind: Shared, names: Sequence[str]) -> Sequence[str]:
-        if kind == "relations":  # they never leave, so nobody need agree on them
+        if kind == "relations":  # they never leave the site, so the sites need not agree on them
             return pseudonyms(key, settings.federation, kind, names)
         missing = [name for name in names if name not in known]
         if missing:
-            raise PrivacyError(f"{settings.run / PSEUDONYMS}: {len(missing)} names have no pseudonym; names are fixed")
+            raise PrivacyError(
+                f"{settings.run / PSEUDONYMS}: {len(missing)} names have no pseudonym; names cannot be added later"
+            )
         return [known[name] for name in names]
 
     return joint
@@ -64,24 +66,24 @@ class JointAlignment:
         self._settings, self._key, self._names = settings, key, tuple(names)
         if not settings.exponent.exists():
             if (settings.run / RECORD).exists():
-                raise PrivacyError(f"{settings.exponent}: gone, and lists were raised with it; restore it")
+                raise PrivacyError(f"{settings.exponent}: missing, but lists were raised with it; restore it")
             create_key(settings.exponent, EXPONENT)
         self._exponent = exponent_of(read_key(settings.exponent, EXPONENT))
         self._party: Party | None = None
 
     def handle(self, request: Align) -> Aligned:
-        """Begin, raise another site's list, or take the own one back. Errors say nothing about names."""
+        """Begin, raise another site's list, or receive this site's own list. Errors say nothing about names."""
         try:
             return self._handle(request, self._party_among(request.sites))
         except PrivacyError as error:
             raise PolicyError(str(error)) from error
 
     def _party_among(self, sites: tuple[str, ...]) -> Party:
-        """The ring is that of the first request for good: each new site in it would be one more list to try."""
+        """The first request fixes the ring: each new site in it could try one more list of names."""
         known = _read(self._settings.run / RECORD, _Record, _Record((), {}))
         if known.sites and known.sites != sites:
             raise PrivacyError(
-                f"{self._settings.name}: a ring among {', '.join(known.sites)} has begun, now another is asked for"
+                f"{self._settings.name}: expected the ring of {', '.join(known.sites)}, got a request for another ring"
             )
         if self._party is None:
             ring = Ring(self._settings.federation, sites, self._settings.limits.ring_names)
@@ -109,7 +111,7 @@ class JointAlignment:
         return _outward(answer)
 
     def _finished(self, message: RingList, party: Party) -> str:
-        """The pseudonym of the check name; all others are on disk then. They are made once, whatever comes back."""
+        """The pseudonym of the check name, with all others on disk. They are computed once and never changed."""
         path = self._settings.run / PSEUDONYMS
         if not path.exists():
             write_atomically(path, json.dumps(dict(party.finish(message))).encode())
@@ -120,7 +122,7 @@ class JointAlignment:
 
 
 def carry(engine: Engine, sites: Sequence[str], timeout_seconds: float) -> None:
-    """The server's part: hand every list on to the next site, all of them at once, until each is back home."""
+    """The server's part: pass all lists to their next sites at once, until each list is back at its origin."""
     ring = Ring("carried", tuple(sorted(sites)))
     lists = _exchange(engine, {site: Align(ring.sites) for site in ring.sites}, timeout_seconds)
     for _ in ring.sites:
@@ -149,7 +151,7 @@ def _exchange(engine: Engine, requests: Mapping[str, Align], timeout_seconds: fl
 
 
 def _way_after(site: str, request: Align) -> tuple[str, ...]:
-    """Who has raised a list when `site` answers: nobody at its beginning and at its end, else one site more."""
+    """The sites that have raised a list when `site` answers: none at its beginning and its end, else one more."""
     return (*request.raised_by, site) if request.origin not in ("", site) else ()
 
 
@@ -158,10 +160,10 @@ def _outward(message: RingList) -> Aligned:
 
 
 def _read(path: Path, form: type[T], empty: T) -> T:
-    """What a file of this site's own holds, or `empty` before it is written."""
+    """The content of one of this site's files, or `empty` before the file is written."""
     if not path.exists():
         return empty
     try:
         return msgspec.json.decode(read_bytes(path, RunError, "restore it"), type=form)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise RunError(f"{path}: expected what fedkge wrote, got a damaged file ({error}); restore it") from error
+        raise RunError(f"{path}: expected a file that fedkge wrote, got a damaged one ({error}); restore it") from error

@@ -1,9 +1,9 @@
 """A start-up kit comes from the coordinator. A site takes certificates and an address from it, and nothing else.
 
 NVFlare runs a kit as it is: code in `local/custom`, components in its JSON files, constructors in its logging
-configuration, and a policy in `local` that says what else may run. Whoever makes the kit would decide what the site
-runs. So a site's NVFlare gets a workspace that the site's own fedkge has written, and of the kit only these are used:
-two certificates, a key, the server's name and address, and the public key that checks the server's requests.
+configuration, and a policy in `local` that allows further code. So the author of a kit could decide what the site runs.
+Therefore the site's own fedkge writes the workspace of the site's NVFlare. It takes only these parts from the kit: two
+certificates, a key, the server's name and address, and the public key that checks the server's requests.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TARGET = re.compile(r"[A-Za-z0-9_.-]{1,253}:[0-9]{1,5}")
 
 
 def own_workspace(kit: Path, run: Path, site: str) -> Path:
-    """Make the workspace of a site's NVFlare anew from what the kit may say; returns where it is.
+    """Write a new workspace for a site's NVFlare from the allowed parts of the kit; returns its path.
 
-    Folders of earlier jobs stay; `startup` and `local` are written afresh, so nobody's changes to them last.
+    Folders of earlier jobs stay. `startup` and `local` are rewritten, so changes to them do not last.
     """
     if not (kit / "startup").is_dir():
         raise UnavailableError(f"{kit}: expected a start-up kit (a folder with `startup` in it); unpack it")
@@ -73,7 +73,7 @@ def _client(address: dict[str, str], site: str) -> dict[str, Any]:
 
 
 def _address(path: Path) -> dict[str, str]:
-    """Where the server is, as the kit says; everything else in the file is left."""
+    """The server's address in the kit; the rest of the file is ignored."""
     try:
         server = parse_json(_read(path))["servers"][0]
         service = server["service"]

@@ -1,9 +1,9 @@
-"""What the server remembers of the sites' ledgers, so that a site that comes back with an older one is told.
+"""The server remembers the ends of the sites' ledgers, so that a site notices when it returns with an older ledger.
 
-A site sends with each upload, and when it accepts an invitation, a random number that identifies the last line of its
-ledger. So the server knows of the released size and names before it is told them. It keeps the newest number, on its
-disk before it uses the answer, and repeats it when it invites the site. The site itself compares: a server that
-lies can make it refuse, and nothing else.
+With each upload, and when it accepts an invitation, a site sends a random number that identifies the last line of its
+ledger. So the server has the mark of the released size and names before it receives them. The server writes the newest
+number to disk before it uses the answer, and repeats it when it invites the site. The site itself compares. A server
+that lies can only make the site refuse.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FILE = "ledgers.json"
 
 @dataclass(frozen=True, slots=True)
 class LedgerEnd:
-    """The end of a site's ledger: the random number of its last line, and how many releases it has."""
+    """The end of a site's ledger: the random number of its last line, and its number of releases."""
 
     mark: str = ""
     releases: int = 0
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A ledger's end as it is in the file; nothing in it may be missing."""
+    """A ledger's end as stored in the file; every field is required."""
 
     mark: str
     releases: int
@@ -54,15 +54,15 @@ class LedgerEnds:
         self._path = checkpoints / FILE
 
     def of(self, site: str) -> LedgerEnd:
-        """The newest end that this site has told."""
+        """The newest end that this site has sent."""
         return self._read().get(site, LedgerEnd())
 
     def note(self, answers: Mapping[str, Upload | Accept]) -> list[str]:
-        """Keep what these answers tell, on the disk; returns the sites whose ledgers have become shorter."""
+        """Save the ends in these answers on disk; returns the sites whose ledgers have become shorter."""
         known = self._read()
-        told = {name: LedgerEnd(answer.mark, answer.releases) for name, answer in answers.items() if answer.mark}
-        older = sorted(name for name, end in told.items() if end.releases < known.get(name, LedgerEnd()).releases)
-        newest = {**known, **{name: end for name, end in told.items() if name not in older}}
+        sent = {name: LedgerEnd(answer.mark, answer.releases) for name, answer in answers.items() if answer.mark}
+        older = sorted(name for name, end in sent.items() if end.releases < known.get(name, LedgerEnd()).releases)
+        newest = {**known, **{name: end for name, end in sent.items() if name not in older}}
         if newest != known:
             make_folder(self._path.parent)
             content = {name: asdict(end) for name, end in sorted(newest.items())}
@@ -82,11 +82,11 @@ class LedgerEnds:
 
 
 def check_remembered(ledger: Ledger, invite: Invite) -> None:
-    """Refuse to go on with a ledger that lacks what the server remembers of it."""
+    """Refuse to continue with a ledger that lacks the last line that the server remembers."""
     if invite.mark and not ledger.has_mark(invite.mark):
         raise PrivacyError(
-            f"{ledger.path}: the server remembers {invite.releases} releases of this site, and this ledger, with "
-            f"{ledger.releases}, lacks the last line that it knows of. It was brought back from an older copy or "
-            "begun anew, or the server is wrong; nothing was released. Put back the newest run directory; "
+            f"{ledger.path}: the server remembers {invite.releases} releases of this site; this ledger has "
+            f"{ledger.releases} and lacks the last line that the server knows. The ledger is an older copy or was "
+            "begun again, or the server is wrong; nothing was released. Restore the newest run directory; "
             "without it, count the whole budget as spent"
         )

@@ -1,4 +1,4 @@
-"""When a site counts as gone. All of it follows from one setting, `silence-seconds` in federation.toml.
+"""When the server counts a site as lost. All times follow from one setting, `silence-seconds` in federation.toml.
 
 Two clocks watch a site. The server's job asks the site's job process every few seconds; NVFlare's server listens for
 the heartbeats of the site's main process. NVFlare must give a site up first. Otherwise a dead site would still be on
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HEARTBEAT_SECONDS = 5.0
-"""A site's NVFlare says so often that it is there (NVFlare's own default is 10)."""
+"""Seconds between the heartbeats of a site's NVFlare (NVFlare's own default is 10)."""
 
 CLEAN_SECONDS = 5.0
-"""NVFlare's server looks so often for sites whose heartbeat has stopped; it cannot be changed."""
+"""Seconds between NVFlare's checks for sites whose heartbeat has stopped; it cannot be changed."""
 
 SHORTEST_SILENCE = 20.0
 SLOWEST_BYTES_PER_SECOND = 1e6
@@ -22,9 +22,9 @@ DELIVERY_SECONDS, SLOWEST_DELIVERY = 10.0, 1e5
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A site that has not been heard of for so long is lost, though the round's time limit may be far away.
+    """A site that is silent for `silence_seconds` is lost, even long before the time limit of the round.
 
-    Not too short: where hundreds of megabytes are on their way over a slow line, a small question waits behind them.
+    Do not set it too short: on a slow line, a small question waits behind hundreds of megabytes.
 
     >>> Liveness(120.0).heartbeat_timeout, Liveness(120.0).ping_seconds, Liveness(120.0).start_seconds
     (60.0, 5.0, 60.0)
@@ -36,21 +36,21 @@ class Liveness:
 
     @property
     def heartbeat_timeout(self) -> float:
-        """NVFlare takes a site without a heartbeat off its list after so long; before the job gives it up."""
+        """NVFlare removes a site without a heartbeat from its list after this time, before the job gives it up."""
         return max(3 * HEARTBEAT_SECONDS, self.silence_seconds / 2)
 
     @property
     def ping_seconds(self) -> float:
-        """The job asks a site so often whether it is still there."""
+        """Seconds between the job's pings to a site."""
         return min(5.0, self.silence_seconds / 4)
 
     @property
     def start_seconds(self) -> float:
-        """So much longer at the beginning of a job, while job processes start."""
+        """Additional seconds at the beginning of a job, while job processes start."""
         return self.silence_seconds / 2
 
     def allowed(self, undelivered_bytes: int) -> float:
-        """How long a site may be silent while so many bytes are on their way to it.
+        """Seconds that a site may be silent while this many bytes are on their way to it.
 
         >>> Liveness(20.0).allowed(0), Liveness(20.0).allowed(100_000_000)
         (20.0, 120.0)
@@ -59,7 +59,7 @@ class Liveness:
 
 
 def delivery_seconds(size: int) -> float:
-    """How long to wait for the receipt of a message before it is sent again.
+    """Seconds to wait for the receipt of a message of this size before it is sent again.
 
     >>> delivery_seconds(0), delivery_seconds(10_000_000)
     (10.0, 110.0)

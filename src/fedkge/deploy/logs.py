@@ -1,4 +1,4 @@
-"""The logs of a federation's processes: a line is a line, whoever sent what stands in it."""
+"""The logs of a federation's processes: one record is one printable line, even if it quotes hostile text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fedkge.base.text import LINES, printable
 
 LOG_CONFIGURATION, WRITTEN = "log_config.json", "fedkge_written"
 LONGEST_LINE, MOST_LINES = 20_000, 200
-"""NVFlare repeats what anybody sends, such as the topic of a message that it does not know."""
+"""NVFlare logs text from any sender, such as the topic of an unknown message."""
 
 
 class Printable(logging.Filter):
-    """Writes out what does not print, in the message and in a traceback."""
+    """Escapes characters that do not print, in the message and in a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, its texts made printable."""
+        """Let every record pass, with its texts made printable."""
         record.msg, record.args = printable(record.getMessage(), LONGEST_LINE), ()
         if record.exc_info:
             record.exc_text = printable(logging.Formatter().formatException(record.exc_info), keep=LINES)
@@ -29,7 +29,7 @@ class Printable(logging.Filter):
 
 
 class Measured(logging.Filter):
-    """Lets each logger of NVFlare's write so many lines a minute: a line for each message of anybody fills a disk.
+    """Limits the lines per minute of each NVFlare logger: one line per message from any sender could fill the disk.
 
     >>> measured = Measured(clock=lambda: 0.0)
     >>> lines = [logging.makeLogRecord({"name": "nvflare.aux", "msg": "unknown topic"}) for _ in range(1000)]
@@ -81,7 +81,7 @@ def log_of(name: str) -> logging.Logger:
 
 
 def nvflare_logging() -> bytes:
-    """The logging configuration of the NVFlare that is installed here; lines print, and there are not too many."""
+    """The logging configuration of the installed NVFlare, with printable lines and a limit on their number."""
     text = resources.files("nvflare.fuel.utils").joinpath(LOG_CONFIGURATION).read_text(encoding="utf-8")
     configuration = json.loads(text)
     own = {kind.__name__.lower(): {"()": f"{__name__}.{kind.__name__}"} for kind in (Measured, Printable)}

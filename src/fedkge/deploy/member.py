@@ -1,4 +1,4 @@
-"""A site that takes part: it judges what the server asks for, and hands the rest to its Client."""
+"""A site in a federation: it checks the server's requests against site.toml and passes allowed ones to its Client."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LOCK_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Joined:
-    """What a site has once it has accepted an invitation."""
+    """The state of a site that has accepted an invitation."""
 
     admission: Admission
     client: Client
@@ -60,8 +60,8 @@ class _Joined:
 class Member:
     """Answers a server's requests, as far as site.toml allows. Use it with `with`: it keeps its run directory locked.
 
-    It begins with an invitation, whose terms it judges; before that it answers nothing. It shares no row before it
-    has seen that enough others own it, trains no round beyond those agreed, and tells no loss unless it may.
+    The first request must be an invitation, and the site checks its terms. The site shares a row only after proof that
+    enough other sites own it. It trains no more rounds than agreed, and sends the loss only if site.toml allows it.
     """
 
     def __init__(self, settings: SiteSettings) -> None:
@@ -88,7 +88,7 @@ class Member:
         self._stack.close()
 
     def answer(self, content: bytes) -> bytes:
-        """The bytes of the answer to the bytes of a request; whatever goes wrong is an answer too."""
+        """The encoded answer to an encoded request; an error becomes an answer too."""
         try:
             return encode(self.handle(as_request(decode(content, LARGEST_MESSAGE))), self._numbers)
         except FedkgeError as error:
@@ -96,17 +96,17 @@ class Member:
             self._note(str(error))
             failure = Failure(self.name, outward(error), isinstance(error, NumericalError))
         except Exception:
-            LOG.exception("a mistake in fedkge; the server is told no more than that")
-            self._note("a mistake in fedkge; nvflare.log has the traceback")
-            failure = Failure(self.name, "a mistake in its fedkge; the site's own log says more")
+            LOG.exception("internal error in fedkge; the server learns only that there was one")
+            self._note("internal error in fedkge; nvflare.log has the traceback")
+            failure = Failure(self.name, "internal error in its fedkge; the site's own log says more")
         return encode(failure)
 
     def _note(self, line: str) -> None:
-        """Tell the site's people. Where even that cannot be written, the server still gets its answer."""
+        """Write a note for the people at the site. If that fails, the server still gets its answer."""
         try:
             self._status.note(line)
         except (FedkgeError, OSError) as error:
-            LOG.error("the note cannot be kept: %s", error)
+            LOG.error("the note cannot be written: %s", error)
 
     def handle(self, request: Request) -> Reply:  # noqa: PLR0911 (one per kind of request)
         """Answer one request of the server."""
@@ -129,7 +129,7 @@ class Member:
     def _join(self, invite: Invite) -> Accept:
         if invite.version != __version__:
             raise WireError(
-                f"{self.name} runs fedkge {__version__}, the server {invite.version}: install one version everywhere"
+                f"{self.name} runs fedkge {__version__}, the server {invite.version}; install one version everywhere"
             )
         if self._invite is None:
             self._lock()
@@ -138,8 +138,8 @@ class Member:
             self._complete(prepared)
             self._prepared, self._invite = prepared, invite
         elif replace(invite, mark=self._invite.mark, releases=self._invite.releases) != self._invite:
-            raise PolicyError(f"{self.name} has accepted other terms; they do not change while a federation runs")
-        assert self._prepared is not None  # noqa: S101 (goes with the invitation)
+            raise PolicyError(f"{self.name} has accepted other terms; terms cannot change while a federation runs")
+        assert self._prepared is not None  # noqa: S101 (set together with the invitation)
         accepted = Accept(__version__, self._prepared.fingerprint, self._joined is not None)
         if ledger := self._prepared.ledger:
             check_remembered(ledger, invite)
@@ -147,7 +147,7 @@ class Member:
         return accepted
 
     def _complete(self, prepared: Prepared) -> None:
-        """Take the joined, as soon as all names have pseudonyms."""
+        """Join, as soon as all names have pseudonyms."""
         pseudonymise = pseudonyms_of(self._settings, prepared.key)
         if pseudonymise is None:
             return
@@ -160,7 +160,7 @@ class Member:
     def _align(self, request: Align) -> Aligned:
         if self._prepared is None or self._settings.alignment != "joint":
             raise PolicyError(
-                f"{self.name} is not asked for a joint alignment: it was not invited, or has a key for it"
+                f"{self.name} refuses a joint alignment: it was not invited, or its site.toml says another alignment"
             )
         if self._alignment is None:
             self._alignment = JointAlignment(
@@ -173,7 +173,7 @@ class Member:
         return reply
 
     def _lock(self) -> None:
-        """A process of an earlier job may still be ending. An invitation that was refused leaves the lock as it is."""
+        """Wait for the lock: a process of an earlier job may still be ending. A refused invitation keeps the lock."""
         if self._locked:
             return
         make_folder(self._directory.path)
@@ -191,13 +191,13 @@ class Member:
     def _greet(self, joined: _Joined) -> Greeting:
         greeting = joined.client.handle(Hello())
         if not isinstance(greeting, Greeting):
-            raise RunError(f"{self.name}: expected a greeting of its own client, got {type(greeting).__name__}")
+            raise RunError(f"{self.name}: expected a greeting from its own client, got {type(greeting).__name__}")
         key, names = joined.admission.key, greeting.names["entities"]
         tags = ownership_tags(key, self._settings.federation, self.name, names)
         return replace(greeting, tags={"entities": np.frombuffer(tags, np.uint8).reshape(-1, PSEUDONYM_BYTES)})
 
     def _share(self, request: Share, joined: _Joined) -> Reply:
-        """Agree to share rows of which others have shown that they own them too."""
+        """Agree to share rows if other sites have proved that they own them too."""
         names = joined.client.shard.entities.names
         witnesses = {other: Witness(word.places, word.tags.tobytes()) for other, word in request.evidence.items()}
         try:
@@ -224,7 +224,7 @@ class Member:
     def _fit(self, request: Fit, joined: _Joined) -> Reply:
         rounds = joined.admission.configuration.training.rounds
         if not self._sharing:
-            raise PolicyError(f"{self.name}: nothing is trained before the server has shown who owns which rows")
+            raise PolicyError(f"{self.name}: it trains nothing until the server has shown which sites own which rows")
         if request.round > rounds:
             raise PolicyError(f"{self.name} agreed to {rounds} rounds and was asked for round {request.round}")
         self._say("training", joined, request.round)
@@ -242,7 +242,7 @@ class Member:
 
     def _evaluate(self, request: Evaluate, joined: _Joined) -> Reply:
         if not self._settings.limits.answer_evaluations:
-            raise PolicyError(f"{self.name} ranks its triples for itself (answer-evaluations under [limits])")
+            raise PolicyError(f"{self.name} answers no evaluations (answer-evaluations under [limits] in site.toml)")
         return joined.client.handle(request)
 
     def _finish(self, request: Finish, joined: _Joined) -> Kept:
@@ -252,13 +252,13 @@ class Member:
         return Kept(request.round)
 
     def answered(self) -> None:
-        """The server has the last answer; when that was the one to its farewell, this site is done."""
+        """The server has received the last answer. If that answer confirmed the final model, this site is done."""
         if self._joined is None or self._finished is None:
             return
         try:
             self._say(FINISHED, self._joined, self._finished)
         except (FedkgeError, OSError) as error:  # the model is on disk, which matters more
-            LOG.error("that it is over cannot be kept: %s", error)
+            LOG.error("the final status cannot be written: %s", error)
 
     def _say(self, state: str, joined: _Joined, round_number: int) -> None:
         budget: Mapping[str, Any] = joined.admission.budget(self.name)
@@ -268,7 +268,7 @@ class Member:
 
 
 def outward(error: FedkgeError) -> str:
-    """What the server may read of an error: a file's error may name entities and paths, which are the site's own.
+    """The part of an error that the server may read. Other errors may name entities and paths, which stay at the site.
 
     >>> outward(RunError("patients.tsv: no such file"))
     "RunError; the site's own log says more"

@@ -1,8 +1,8 @@
-"""What a server may set, as a list; a site refuses the rest.
+"""The list of options that a server may set; a site refuses all others.
 
-Guarantees: the configuration that `accept` returns takes every option that privacy rests on from the site's own file
-and none from the server's proposal; no number in it goes beyond the site's limits; only entity rows are shared.
-An option says itself who decides about it (`fedkge.configuration`); one that does not cannot be imported.
+Guarantees: `accept` takes every option that privacy depends on from the site's own file, and none from the server's
+proposal. No number in the configuration exceeds the site's limits. Only entity rows are shared.
+Each option declares who decides about it (`fedkge.configuration`); importing an option without this fails.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from fedkge.deploy.site_settings import SITE_DECIDES, Limits, SiteSettings
 from fedkge.federation.checks import check_training
 
 SERVER_MAY_SET = decided_by(Who.SERVER)
-"""What a proposal may hold, and why it is harmless to the promise of a defended site."""
+"""Options that a proposal may contain, and why each does not change the promise of a defended site."""
 SERVER_ALONE = decided_by(Who.SERVER_ALONE)
-"""Matters of the server; a site is neither asked nor told."""
+"""Options that concern the server only; sites never see them."""
 NOBODY = decided_by(Who.NOBODY)
-"""What has no place in a proposal, or in a federation between machines, and why."""
+"""Options that a proposal, or a federation between machines, must not contain, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Who decides about an option, and why."""
+    """An option, the party that decides about it, and the reason."""
 
     option: str
     who: str
@@ -37,7 +37,7 @@ class Ruling:
 
 
 def rulings() -> tuple[Ruling, ...]:
-    """Every option of a training run, in the order of the sections, with who decides about it.
+    """Every option of a training run, in the order of the sections, with the party that decides about it.
 
     >>> [ruling.who for ruling in rulings() if ruling.option in ("rounds", "epsilon")]
     ['the server, within limits', 'the site']
@@ -50,7 +50,7 @@ def rulings() -> tuple[Ruling, ...]:
 
 
 def proposal(configuration: Configuration) -> dict[str, Any]:
-    """What a server proposes to the sites: the options that it may set, and no other.
+    """The server's proposal to the sites: the options that it may set, and no others.
 
     >>> "epsilon" in proposal(Configuration.of(epsilon=8.0)), proposal(Configuration.of(rounds=7))["rounds"]
     (False, 7)
@@ -61,8 +61,8 @@ def proposal(configuration: Configuration) -> dict[str, Any]:
 def accept(terms: Mapping[str, Any], site: SiteSettings) -> Configuration:
     """The configuration of this site under a server's terms, or a PolicyError that says what the site allows.
 
-    A PolicyError may be told to the server: it holds nothing but the terms and the site's limits. What is wrong with
-    the site's own options is another error, for the site.
+    The server may read a PolicyError: it contains only the terms and the site's limits. An error in the site's own
+    options is of another class, and only the site reads it.
 
     >>> own = {"entities": "names.txt", "privacy": {"epsilon": 4}, "limits": {"rounds": 20}}
     >>> site = SiteSettings(name="north", federation="study", graph="g.tsv", **own)
@@ -78,9 +78,9 @@ site.toml)
     for key, value in terms.items():
         asked[_allowed_key(key, value, site)] = value
     try:
-        check_training(parse(asked))  # alone, so that what is wrong is the server's, and the message may go back to it
+        check_training(parse(asked))  # the terms alone: any error is the server's, so the server may read the message
     except (ConfigurationError, PrivacyError) as error:
-        raise PolicyError(f"{site.name}: the server's terms make no sense: {error}") from error
+        raise PolicyError(f"{site.name}: the server's terms are invalid: {error}") from error
     graph = {"data": site.graph, "columns": site.columns, "skip-header": site.skip_header}
     own = {**graph, "strategy": "fede", "record": site.record, "seed": site.seed, "threads": site.threads}
     own |= {"names": site.names_are}
@@ -90,9 +90,9 @@ site.toml)
     defence = chosen_defence(configuration)
     if site.limits.least_noise and defence.keeps_ledger and not defence.has_noise_multiplier:
         raise ConfigurationError(
-            f"{site.name}: least-noise in site.toml is for noisy steps, and the defence "
-            f"{configuration.privacy.defence} takes "
-            'none: leave it out, or say defence = "noisy-steps"'
+            f"{site.name}: least-noise in site.toml applies to noisy steps only, got the defence "
+            f"{configuration.privacy.defence}; "
+            'remove least-noise, or set defence = "noisy-steps"'
         )
     return configuration
 
@@ -105,16 +105,16 @@ def _allowed_key(key: str, value: object, site: SiteSettings) -> str:
     if name in SITE_DECIDES:
         raise PolicyError(f"{asks}which this site decides itself ([privacy] in site.toml)")
     if name in SERVER_ALONE:
-        raise PolicyError(f"{asks}which is no matter of a site ({SERVER_ALONE[name]})")
+        raise PolicyError(f"{asks}which concerns the server only ({SERVER_ALONE[name]})")
     if name in NOBODY:
         raise PolicyError(f"{asks}which no server may set: {NOBODY[name]}")
     close = near(kebab(key), map(kebab, SERVER_MAY_SET)) if isinstance(key, str) else []
     hint = f"; nearest: {close[0]}" if close else ""
-    raise PolicyError(f"{asks}which is no option that this site knows{hint}; do both ends run the same version?")
+    raise PolicyError(f"{asks}which this site does not know{hint}; do both ends run the same version?")
 
 
 def _check_limits(configuration: Configuration, site: SiteSettings) -> None:
-    """On the completed configuration, so that what a defence or a default sets is limited too."""
+    """Check the completed configuration, so that the limits also apply to values from a defence or a default."""
     for name in SERVER_MAY_SET:
         most, asked = getattr(site.limits, name, None), configuration.option(name)
         if most is not None and asked > most:
@@ -125,14 +125,13 @@ def _check_limits(configuration: Configuration, site: SiteSettings) -> None:
 
 
 def check_noise(defence: ClientDefence, site: SiteSettings) -> None:
-    """Refuse a plan with less noise than the site wants, also where its budget would allow it.
+    """Refuse a plan with less noise than the site wants, even if its budget allows the plan.
 
-    Fewer rounds under the same budget need less noise in each, so a server could lower it that way.
+    Fewer rounds under the same budget need less noise per round. A server could lower the noise in this way.
     """
     least = defence.least_multiplier()
     if least is not None and least < site.limits.least_noise:
         raise PolicyError(
             f"{site.name}: {defence.options.training.rounds} rounds under this site's budget have a noise multiplier "
-            f"of "
-            f"{least:.3g}, this site wants at least {site.limits.least_noise:g} (limits in site.toml)"
+            f"of {least:.3g}, this site wants at least {site.limits.least_noise:g} (limits in site.toml)"
         )

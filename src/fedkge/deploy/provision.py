@@ -1,7 +1,7 @@
 """Start-up kits: certificates and settings for the server, the coordinator and each site, by NVFlare's provisioning.
 
-Beside NVFlare's own files each kit gets a `local` folder that allows fedkge's two classes and nothing else: no custom
-code, no shell commands, no logs that are streamed away. A site may read it, and should.
+Besides NVFlare's own files, each kit gets a `local` folder that allows fedkge's two classes and nothing else: no custom
+code, no shell commands, no log streaming. Each site should read it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _FLARE = "nvflare.app_common"
 
 README = """\
 The start-up kit of one party of a fedkge federation: certificates and settings, made by NVFlare. Keep it secret.
-Nothing in here is started by hand, start.sh neither: `fedkge client site.toml` or `fedkge server federation.toml` does.
+Do not start anything in here by hand, not even start.sh; use `fedkge client site.toml` or `fedkge server
+federation.toml`.
 """
 
 
 class _Silent:
-    """NVFlare's provisioning says much; errors come as exceptions of ours."""
+    """Drops the many log lines of NVFlare's provisioning; fedkge raises its own exceptions for errors."""
 
     def debug(self, *_: Any) -> None: ...
     def info(self, *_: Any) -> None: ...
@@ -42,7 +43,7 @@ class _Silent:
 
 
 def provision(settings: FederationFile) -> dict[str, Path]:
-    """Make the kits; returns where each one is, by participant."""
+    """Make the kits; returns the path of each participant's kit."""
     try:
         from nvflare.lighter.provision import prepare_builders, prepare_project  # noqa: PLC0415 (an extra)
         from nvflare.lighter.provisioner import Provisioner  # noqa: PLC0415
@@ -51,7 +52,9 @@ def provision(settings: FederationFile) -> dict[str, Path]:
             "a federation on several machines needs NVFlare: pip install 'fedkge[nvflare]'"
         ) from error
     if settings.kits.exists() and any(settings.kits.iterdir()):
-        raise RunError(f"{settings.kits}: expected a new or empty folder for the start-up kits; choose another")
+        raise RunError(
+            f"{settings.kits}: expected a new or empty folder for the start-up kits, got one in use; choose another"
+        )
     project = _project(settings)
     make_folder(settings.kits)
     work = settings.kits / AUTHORITY
@@ -101,7 +104,7 @@ def _project(settings: FederationFile) -> dict[str, Any]:
 
 
 def site_resources() -> dict[str, Any]:
-    """What a site's NVFlare may build for a job: fedkge's executor. Nothing is streamed to the server but messages."""
+    """The classes that a site's NVFlare may build for a job: fedkge's executor. Only messages go to the server."""
     return {
         "format_version": 2,
         "class_list_enforcement_mode": "enforce",
@@ -129,7 +132,7 @@ def site_resources() -> dict[str, Any]:
 
 
 def server_resources(workspace: Path, liveness: Liveness | None = None) -> dict[str, Any]:
-    """The server's NVFlare: one job at a time, and everything that it keeps below its own workspace."""
+    """The settings of the server's NVFlare: one job at a time, and all its files in its own workspace."""
     storage = f"{_FLARE}.storages.filesystem_storage.FilesystemStorage"
     return {
         "format_version": 2,
@@ -173,7 +176,7 @@ def server_resources(workspace: Path, liveness: Liveness | None = None) -> dict[
 
 
 def site_permissions() -> dict[str, Any]:
-    """What the coordinator's people may do at a site: start and end fedkge's job, and see that the site is there."""
+    """The coordinator's permissions at a site: start and end fedkge's job, and see that the site is connected."""
     lead = {
         "submit_job": "any",
         "manage_job": "n:submitter",
@@ -188,13 +191,13 @@ def site_permissions() -> dict[str, Any]:
 
 
 def write_local(folder: Path, resources: dict[str, Any], permissions: dict[str, Any]) -> None:
-    """Put the settings of one NVFlare installation where it looks for them."""
+    """Write the settings of one NVFlare installation into its `local` folder."""
     for name, content in (("resources.json", resources), ("authorization.json", permissions)):
         write_atomically(folder / name, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def write_job(folder: Path, name: str, minimum_sites: int) -> Path:
-    """The job to submit: two class names, and no code."""
+    """Write the job to submit: two class names and no code."""
     configuration = folder / "app" / "config"
     make_folder(configuration)
     meta = {

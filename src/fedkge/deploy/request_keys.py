@@ -1,4 +1,4 @@
-"""The files that signed requests need: the server's signing key, and what each site checks signatures with.
+"""The key files for signed requests: the server's signing key, and the public key with which sites check signatures.
 
 `fedkge federation init` makes both. The signing key stays in the server's start-up kit, readable by its owner alone.
 Each site's kit pins the public key. Its fingerprint is short enough to compare by telephone.
@@ -17,7 +17,7 @@ from fedkge.store.key_files import KEY_BYTES, KeyKind
 
 SIGNING = KeyKind("fedkge-request-signing-key-1")
 PUBLIC = "fedkge-request-public-key-1"
-"""First word of the file with the public key: what it is for, and the version of its format."""
+"""First word of the public key file: its purpose and the version of its format."""
 
 SIGNING_FILE, PUBLIC_FILE = "requests.key", "requests.pub"
 AGAIN = "the kits were made by a fedkge that did not sign requests: make new ones with `fedkge federation init`"
@@ -25,7 +25,7 @@ _MOST_BYTES = 256
 
 
 def create_request_keys(server: Path, sites: Iterable[Path]) -> None:
-    """Make the server's key in its `startup` folder, and its public half in the sites' and in the server's own."""
+    """Make the signing key in the server's `startup` folder, and its public key there and in the sites' folders."""
     from fedkge.deploy.signatures import public_key  # noqa: PLC0415 (PyNaCl is an extra)
 
     public = public_key(create_key(server / SIGNING_FILE, SIGNING))

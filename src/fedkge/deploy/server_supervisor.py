@@ -1,8 +1,8 @@
-"""`fedkge server`: NVFlare's server, and one job after the other until the federation has ended.
+"""`fedkge server`: runs NVFlare's server and submits one job after another until the federation has ended.
 
-NVFlare ends a job with its server, and does not let a site that was lost back into a job that runs. So every job here
-is the same: go on from the checkpoints with whoever is connected. A new one is submitted when the last one has failed,
-when the server was restarted, and, after the round, when a site has come back.
+NVFlare ends a job when its server ends, and a lost site cannot rejoin a running job. So every job is the same: it
+continues from the checkpoints with the connected sites. The supervisor submits a new job when the last one failed, when
+the server was restarted, and, after a round, when a site is back.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from fedkge.store.durable_files import write_atomically
 
 POLL_SECONDS = 0.5
 GATHER_SECONDS = 30.0
-"""How long a server waits for sites that are missing before it goes on, or ends, without them."""
+"""How long a server waits for missing sites before it continues, or ends, without them."""
 
 MOST_FAILURES, FAILURE_SECONDS = 3, 2.0
-"""Jobs in a row that may fail in the same round."""
+"""This many jobs in a row may fail in the same round."""
 
 LOG_FILE = "nvflare.log"
 
 
 class ServerSupervisor:
-    """Keeps NVFlare's server alive and a job running."""
+    """Keeps NVFlare's server alive and one job running."""
 
     def __init__(self, path: Path, settings: FederationFile, tell: Callable[[str], None]) -> None:
         self._settings, self._tell = settings, tell
@@ -64,7 +64,7 @@ class ServerSupervisor:
         write_job(settings.run / "job", settings.name, 1)
 
     def run(self) -> dict[str, Any]:
-        """Until the federation has ended; returns the last status."""
+        """Run until the federation has ended; returns the last status."""
         settings = self._settings
         before = read_status(settings.run)
         narration = StatusLines(self._tell, before)
@@ -75,17 +75,17 @@ class ServerSupervisor:
             while handed_out(settings.run) < set(settings.sites):
                 connected, have = set(self._gather(settings.run)), handed_out(settings.run)
                 if is_over(settings.run) and connected <= have:
-                    break  # the rest get the model when the server is started again
+                    break  # the other sites get the model when the server is started again
                 status = self._one_job(narration)
                 if status.get("state") == FINISHED and handed_out(settings.run) == have:
-                    break  # who is here does not take it
+                    break  # the connected sites do not accept the model
                 self._count_failures(status)
             return read_status(settings.run)
         finally:
             self.stop()
 
     def _one_job(self, narration: StatusLines) -> dict[str, Any]:
-        """Submit a job and watch it to its end; the status that it left."""
+        """Submit a job and wait until it ends; returns its last status."""
         Status(self._settings.run).write(state="starting", round=self._checkpoint.round)
         self._missed = {}
         job = self._console.submit(self._settings.run / "job")
@@ -100,12 +100,12 @@ class ServerSupervisor:
             time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
-        """End NVFlare; everything up to the last whole round is on disk."""
+        """End NVFlare; everything up to the last complete round is on disk."""
         self._console.close()
         self._child.stop()
 
     def _gather(self, run: Path) -> list[str]:
-        """Wait for all sites at first, later for a while; returns who is connected."""
+        """Wait for all sites before the first round, later for a limited time; returns the connected sites."""
         began, seen = time.monotonic(), None
         first = not self._checkpoint.exists()
         least = 0 if is_over(run) else self._settings.configuration.federation.least_clients
@@ -123,10 +123,10 @@ class ServerSupervisor:
             time.sleep(POLL_SECONDS)
 
     def _invite_back(self, status: dict[str, Any]) -> None:
-        """A site that was lost is connected again: end the job after this round, and begin the next with it.
+        """If a lost site is connected again, end the job after this round; the next job includes the site.
 
-        NVFlare's list names a dead site for a while. So a site is back only when it was heard of after it was missed.
-        One that was asked in this job and does not take part stays out until `fedkge server` is started again.
+        NVFlare lists a dead site for a while. So a site is back only if it was heard after it was found missing.
+        A site that refused to take part in this job stays out until `fedkge server` is started again.
         """
         present = status.get("present")
         if status.get("state") != "training" or present is None:
@@ -144,7 +144,7 @@ class ServerSupervisor:
             mark.touch()
 
     def _count_failures(self, status: dict[str, Any]) -> None:
-        """A job that ends otherwise than it should, and has not gone beyond the last one's round, is one more."""
+        """Count a failed job that did not get beyond the round of the last failure; too many are an error."""
         if status.get("state") in (FINISHED, REJOIN):
             return
         reached = self._checkpoint.round

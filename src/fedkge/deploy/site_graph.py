@@ -1,8 +1,8 @@
-"""A site's graph as it takes part: read, its names fixed and canonical, pseudonyms in their place, in their order.
+"""A site's graph for a federation: read the file, make names canonical, replace them by pseudonyms, sort by these.
 
-What the server will see of it (the list of pseudonyms) follows from the lists of names alone. Where `entities` in
-site.toml names a list that was fixed beforehand, no triple can change it; else the list is that of the graph's names,
-and a triple that brings a new name also adds to the list: the promise of a defence does not cover that.
+The server sees the list of pseudonyms, which depends on the list of names only. If `entities` in site.toml is a list
+that was fixed beforehand, no triple can change it. Otherwise the list consists of the graph's names, and a triple with
+a new name adds to the list; the promise of a defence does not cover that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fedkge.graph.renumbering import Numbers, renumbered
 from fedkge.runs.round import Shared
 
 Pseudonymise = Callable[[Shared, Sequence[str]], Sequence[str]]
-"""What gives canonical names of a kind their pseudonyms, in order."""
+"""A function from the canonical names of a kind to their pseudonyms, in order."""
 
 SHOWN = 5
 
@@ -35,7 +35,7 @@ SHOWN = 5
 @short_repr()
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteGraph:
-    """What a site trains on, the names behind the pseudonyms, and the report on how they were made canonical."""
+    """The graph that a site trains on, the names behind the pseudonyms, and the report on canonical names."""
 
     aligned: AlignedGraph
     canonical: CanonicalGraph
@@ -47,12 +47,12 @@ class SiteGraph:
 
 
 def raw_graph(site: SiteSettings) -> Graph:
-    """The site's graph as its file has it. Read it once: what is checked must be what is trained on."""
+    """The site's graph as in its file. Read it once, so that the site trains on the graph that it checked."""
     return load(site.graph, columns=parse_columns(site.columns), skip_header=site.skip_header)
 
 
 def canonical_site(site: SiteSettings, graph: Graph) -> CanonicalGraph:
-    """The site's graph, as `raw_graph` read it, under canonical names: lists and rules as site.toml says."""
+    """The graph from `raw_graph` under canonical names, with the lists and rules of site.toml."""
     lists = {"entities": site.entities, "relations": site.relations}
     fixed = with_names(graph, {kind: read_list(path) for kind, path in lists.items() if isinstance(path, Path)})
     return canonical_graph(fixed, site.names.rules, merge=site.names.collisions == "merge")
@@ -79,7 +79,7 @@ def keyed(key: Key, federation: str) -> Pseudonymise:
 
 
 def read_list(path: Path) -> tuple[str, ...]:
-    """Names, one a line; a name that is there twice is an error."""
+    """The names in a file, one per line; a repeated name is an error."""
     names = tuple(line for line in read_text(path, DataError, "expected names, one a line").split("\n") if line)
     if not names or len(set(names)) != len(names):
         raise DataError(
@@ -108,7 +108,7 @@ def _places(names: Vocabulary, listed: Vocabulary, kind: str) -> Numbers:
     if missing:
         shown = ", ".join([*map(repr, missing[:SHOWN]), *(["..."] if len(missing) > SHOWN else [])])
         raise DataError(
-            f"the graph has {len(missing)} {kind} names that the site's list does not have ({shown}): take the "
-            "triples out, or mend the list without looking at triples"
+            f"the graph has {len(missing)} {kind} names that the site's list does not have ({shown}): remove the "
+            "triples, or correct the list without looking at triples"
         )
     return np.array([listed.index[name] for name in names], np.int32)

@@ -1,4 +1,4 @@
-"""site.toml: what an organisation decides for itself. Nobody else ever sees or changes this file."""
+"""site.toml: the decisions of one organisation. Nobody else ever sees or changes this file."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from fedkge.base.errors import ConfigurationError
 from fedkge.base.plain_files import home_expanded
 from fedkge.base.registry import near
 from fedkge.configuration import Who, decided_by, kebab, read_table
-from fedkge.defences import OPTIONS
+from fedkge.defences import OPTIONS, chosen_defence, parse
 from fedkge.deploy.alignment import LEAST_OWNERS
 from fedkge.deploy.canonical import Case, Rules, UnicodeForm
 from fedkge.graph.catalogue import DATASETS
-from fedkge.mechanisms import SELECTIONS
 
 SITE_DECIDES = decided_by(Who.SITE)
-"""Options of `fedkge train` that stand under [privacy] in site.toml: the site's own, whatever a server asks for."""
+"""Options of `fedkge train` under [privacy] in site.toml. The site alone decides them."""
 
 CHOOSE_NAMES = (
-    "entities: expected a choice of where the names of entities come from, got none. Names leave as pseudonyms, and "
-    'one that a single triple mentions gives that triple away. Say entities = "names.txt" (a list of names that does '
-    'not depend on your triples), entities = "threshold" (a name is released only if enough triples mention it; this '
-    'is paid from epsilon and delta), or entities = "from-triples" (you accept it; `fedkge federation check` counts '
+    "entities: expected a source for the names of entities, got none. Names leave as pseudonyms; if only one triple "
+    'mentions a name, its pseudonym reveals that triple. Set entities = "names.txt" (a list of names that does not '
+    'depend on your triples), entities = "threshold" (a name is released only if enough triples mention it; this is '
+    'paid from epsilon and delta), or entities = "from-triples" (you accept the risk; `fedkge federation check` counts '
     "such triples)"
 )
 FILES = ("entities", "relations", "run", "kit", "key", "exponent")
@@ -33,7 +32,7 @@ _STRICT = ConfigDict(frozen=True, extra="forbid", alias_generator=kebab, populat
 
 
 class Limits(BaseModel):
-    """How far a server may go. Under a defence none of it changes the promise: that stands in [privacy]."""
+    """Limits on the server's terms. Under a defence they do not change the promise, which [privacy] sets."""
 
     model_config = _STRICT
 
@@ -52,7 +51,7 @@ class Limits(BaseModel):
 
     @property
     def usual(self) -> dict[str, Any]:
-        """Terms that nobody has named yet: what `fedkge train` would do, as far as it stays within these limits."""
+        """Terms for a preview without a server: the defaults of `fedkge train`, cut to these limits."""
         limited = ((name, most) for name, most in self if name in OPTIONS and not isinstance(most, bool))
         return {kebab(name): most for name, most in limited if OPTIONS[name].info.default > most}
 
@@ -69,7 +68,7 @@ class Names(BaseModel):
 
     @property
     def rules(self) -> Rules:
-        """The same as rules that can be applied."""
+        """These settings as rules that can be applied."""
         return Rules(self.unicode_form, self.case, dict(self.prefixes))
 
 
@@ -111,7 +110,7 @@ class SiteSettings(BaseModel):
 
     @property
     def names_are(self) -> Literal["from-triples", "listed", "threshold"]:
-        """Where names come from, as the option `names` of `fedkge train` says it."""
+        """The source of the names, as a value of the option `names` of `fedkge train`."""
         return "listed" if isinstance(self.entities, Path) else self.entities
 
     @field_validator("privacy")
@@ -122,20 +121,23 @@ class SiteSettings(BaseModel):
         for key in options:
             if key not in known:
                 raise ValueError(f"unknown key {key!r}: {_hint(key, known)}")
-        if options.get("epsilon") is None and options.get("noise") is None and options.get("defence") != "none":
-            raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
-        _refuse_published(options)
+        _check_protection(options)
         return options
 
 
-def _refuse_published(options: Mapping[str, Any]) -> None:
-    """A site has real triples: what is kept to reproduce a paper, and promises nothing, is for `fedkge train`."""
-    selection = options.get("selection")
-    if str(selection) in SELECTIONS and not SELECTIONS[str(selection)].is_private:
-        raise ValueError(
-            f"selection {selection!r} is the paper's as printed and NOT private, so a site does not run it; leave "
-            "selection out, or try the paper's with `fedkge train`"
-        )
+def _check_protection(options: Mapping[str, Any]) -> None:
+    """A site has real triples: it names a budget or says that it has no defence, and runs nothing without a proof."""
+    try:
+        configuration = parse(options)
+        defence = chosen_defence(configuration)
+        reason = defence.describe(configuration).not_private
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+    budget = configuration.privacy.epsilon is not None or defence.given_noise(configuration) is not None
+    if not budget and (defence.keeps_ledger or not options.get("defence")):
+        raise ValueError('expected a budget (epsilon = 8), or, in plain words, defence = "none"')
+    if defence.keeps_ledger and reason:
+        raise ValueError(f"NOT private, so a site does not run it: {reason}; try it with `fedkge train`")
 
 
 def read_site(path: Path) -> SiteSettings:
@@ -174,7 +176,7 @@ def _said(item: Mapping[str, Any]) -> str:
 
 
 def _hyphenated(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys with hyphens; the texts under names.prefixes are left as they are."""
+    """The values with hyphens in their keys; the keys under names.prefixes are not changed."""
     made = {kebab(key): value for key, value in values.items()}
     for table in ("limits", "names"):
         if isinstance(made.get(table), dict):
@@ -183,7 +185,7 @@ def _hyphenated(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(values: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Keys that nothing is called, with those that there are."""
+    """The unknown keys, each with the list of known keys of its table."""
     tables: dict[str, type[BaseModel]] = {"limits": Limits, "names": Names}
     known = [kebab(name) for name in SiteSettings.model_fields]
     yield from ((key, known) for key in values if kebab(key) not in known)
@@ -199,5 +201,5 @@ def _hint(key: str, known: list[str]) -> str:
     if close:
         return f"did you mean {close[0]}?"
     if key.replace("-", "_") in OPTIONS:
-        return "that is decided elsewhere; docs/reference/site-policy.md says by whom"
+        return "a site does not decide this; docs/reference/site-policy.md says who does"
     return f"known: {', '.join(known)}"

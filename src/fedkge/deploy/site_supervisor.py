@@ -1,4 +1,4 @@
-"""`fedkge client`: keeps a site's NVFlare process alive and tells what the site does."""
+"""`fedkge client`: keeps a site's NVFlare process alive and prints what the site does."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fedkge.graph.catalogue import DATASETS
 
 POLL_SECONDS = 0.5
 FAREWELL_SECONDS = 20.0
-"""A site that has the final model stays for so long, until the server has heard of it: it may be gone by then."""
+"""A site with the final model waits this long for the server to confirm it; the server may already be gone."""
 
 RETURN_SECONDS = 300.0
-"""The same for one that had it before it was started again: the server may need some time to ask for it."""
+"""The same for a site that had the model before a restart: the server may need some time to ask for it."""
 
 LOG_FILE = "nvflare.log"
 
 
 class SiteSupervisor:
-    """A site's process that outlives jobs, servers and its own NVFlare. Killed and started again, it goes on."""
+    """A site's process that outlives jobs, servers and its own NVFlare. After a kill and a restart it continues."""
 
     def __init__(self, path: Path, settings: SiteSettings, tell: Callable[[str], None]) -> None:
         self._settings, self._tell = settings, tell
@@ -39,7 +39,7 @@ class SiteSupervisor:
     def run(self) -> dict[str, Any]:
         """Take part until the federation has ended; returns the last status.
 
-        Files that are missing are an error at once, and not only when the server invites.
+        Missing files are an error at once, before the server's invitation.
         """
         settings = self._settings
         read_key(settings.key)
@@ -66,5 +66,5 @@ class SiteSupervisor:
             self.stop()
 
     def stop(self) -> None:
-        """End NVFlare; what is on disk is whole at every moment."""
+        """End NVFlare; the files on disk are complete at every moment."""
         self._child.stop()

@@ -11,47 +11,47 @@ FEDERATION = """\
 # Paths are relative to this file. docs/how-to/three-machines.md walks through all of it.
 
 name = {name}            # the sites' site.toml must say the same
-server = {server}        # the name under which the sites reach this machine; it stands in the certificate
-port = {port}            # the only port that must be open, on this machine alone
+server = {server}        # the name under which the sites reach this machine; it is in the certificate
+port = {port}            # the only port that must be open, on this machine only
 sites = {sites}
 
 kits = "kits"            # start-up kits; kits/authority holds the key that signs certificates: keep it off-line
 run = "run"              # checkpoints, transcript and model of the server
 
-round-seconds = 3600     # a site that has not answered by then is left out of the round and may come back
-silence-seconds = 120    # one that has not even been heard of for so long is left out without waiting further
-minimum-owners = 2       # rows that fewer sites own stay with them; at least every site's least-owners
+round-seconds = 3600     # the round leaves out a site that has not answered by then; the site may come back
+silence-seconds = 120    # the round leaves out a site that sends no sign of life for this long
+minimum-owners = 2       # rows that fewer sites own stay at the sites; at least every site's least-owners
 wire = "float32"         # or "float16": half the bytes; no loss of MRR was found
 # largest-message = 2147483648   # bytes; a larger message is refused
 
-# Options of `fedkge train`, as far as a server may set them; a site decides all that privacy rests on. A defence
-# that is named here only chooses options that train well under its noise (dimension, batch, rate); it binds nobody.
+# Options of `fedkge train` that a server may set. Each site decides all options that privacy depends on. A defence
+# here only chooses options that train well under its noise (dimension, batch, rate); it does not bind the sites.
 [training]
 {training}
 """
 
 SITE = """\
-# {name}: what this organisation decides for itself. Nobody else sees or changes this file.
-# `fedkge client site.toml` takes part. Paths are relative to this file.
+# {name}: the decisions of this organisation. Nobody else sees or changes this file.
+# `fedkge client site.toml` joins the federation. Paths are relative to this file.
 
 name = {quoted}          # as in the certificate of the start-up kit
 federation = {federation}
 graph = {graph}          # your triples: file or folder; they never leave this machine
-# Where the names of your entities come from. They leave as pseudonyms, and a name that one triple alone mentions gives
-# that triple away. "from-triples" accepts this (`fedkge federation check` counts such triples); a list that does not
-# depend on your triples ("names.txt", one a line) avoids it; "threshold" releases only names that enough triples
-# mention, and pays for it.
+# Where the names of your entities come from. Names leave as pseudonyms. If only one triple mentions a name, the
+# pseudonym reveals that triple. "from-triples" accepts this (`fedkge federation check` counts such triples). A list
+# that does not depend on your triples ("names.txt", one name per line) avoids it. "threshold" releases only names that
+# enough triples mention, and pays for it from your budget.
 entities = {entities}
 run = "run"              # your ledger, checkpoints and model
 kit = "kit"              # the start-up kit that the coordinator sent
-key = {key}   # the consortium's key: the sites have it, the server never; chmod 600
+key = {key}   # the consortium's key: only the sites have it, never the server; chmod 600
 least-owners = {owners}         # rows that fewer sites own are not uploaded
 {more}
 # How far the server may go; docs/reference/site-policy.md has the rest.
 [limits]
 rounds = {rounds}
 
-# Your budget: the noise is calibrated to it, every upload is paid from it, and it is never exceeded.
+# Your privacy budget: the noise is calibrated to it, every upload is paid from it, and it is never exceeded.
 [privacy]
 {privacy}
 """

@@ -1,4 +1,4 @@
-"""`fedkge federation try`: a whole federation on one machine, every party a process of its own."""
+"""`fedkge federation try`: a whole federation on one machine, with one process per party."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.2
 
 
 class Trial:
-    """Lays everything out, starts the server and the sites, waits for them, and gathers what they leave."""
+    """Writes all folders, starts the server and the sites, waits for them, and gathers their run directories."""
 
     def __init__(self, out: Path, clients: int, rounds: int, epsilon: float | None, seed: int) -> None:
         if clients < FEWEST_SITES:
@@ -37,7 +37,7 @@ class Trial:
         self._processes: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, shards: Shards, canaries: PlantedCanaries | None, tell: Callable[[str], None]) -> dict[str, Any]:
-        """All of it, one site for each shard; the run directories by name."""
+        """Run the whole trial with one site per shard; returns the run directories by name."""
         layout = self._lay_out(shards)
         tell(f"certificates and settings are in {self._out}; starting a server and {len(shards)} sites")
         try:
@@ -55,7 +55,7 @@ class Trial:
         return {"runs": {**runs, EVERYTHING: str(whole)}}
 
     def _wait(self) -> dict[str, int]:
-        """Wait for all parties, or for the first that fails: the others would wait for it. Who failed, and how."""
+        """Wait for all parties, or for the first failure: the others would wait for it. Returns failed exit codes."""
         while True:
             codes = {name: process.poll() for name, process in self._processes.items()}
             failed = {name: code for name, code in codes.items() if code}

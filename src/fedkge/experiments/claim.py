@@ -9,7 +9,7 @@ from typing import Any
 
 from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
-from fedkge.accounting.validity import faults
+from fedkge.accounting.validity import Fault, faults
 from fedkge.runs.account import open_account
 from fedkge.runs.run import RunDirectory
 
@@ -18,20 +18,27 @@ from fedkge.runs.run import RunDirectory
 class LedgerClaim:
     """The (epsilon, delta) that a ledger claims for one client, for neighbours that differ in one `unit`.
 
-    `epsilon` is that of the run itself: the audit is compared with it. `remarks` say what else counts: runs that were
-    overwritten, and faults that make the claim worthless even if no audit contradicts it.
+    `epsilon` is that of the run itself: the audit is compared with it. `remarks` name runs that were overwritten, which
+    spent on the same data.
     """
 
     epsilon: float
     delta: float
     unit: str
     neighbours: str
-    private: bool = True
+    faults: tuple[Fault, ...] = ()
+    """Why the claim is no guarantee, even if no audit contradicts it; `fedkge.report` has words for them."""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether the claim is a guarantee, if it holds."""
+        return not self.faults
 
     def record(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "remarks": list(self.remarks)}
+        coded = {"private": self.private, "faults": [str(fault) for fault in self.faults]}
+        return {**asdict(self), **coded, "remarks": list(self.remarks)}
 
 
 def claim_of(directory: Path, client: str) -> LedgerClaim | None:
@@ -48,9 +55,8 @@ def claim_of(directory: Path, client: str) -> LedgerClaim | None:
     promise, spent = ledger.promises[client], ledger.spent(client)
     if not math.isfinite(spent):
         return None
-    reason = "; ".join(map(str, faults(promise)))
-    remarks = (*([f"NOT PRIVATE: {reason}."] if reason else []), *_overwritten(directory, ledger, client))
-    return LedgerClaim(spent, promise.delta, promise.neighbours.unit, promise.neighbours, not reason, remarks)
+    remarks = tuple(_overwritten(directory, ledger, client))
+    return LedgerClaim(spent, promise.delta, promise.neighbours.unit, promise.neighbours, faults(promise), remarks)
 
 
 def _overwritten(directory: Path, ledger: Ledger, client: str) -> list[str]:

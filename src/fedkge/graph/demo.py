@@ -202,8 +202,9 @@ def parse_ontology(text: str) -> Ontology:
     """Version, names and parents from a file in OBO format.
 
     >>> text = "data-version: hp/releases/2025-01-16\\n\\n[Term]\\nid: HP:2\\nname: Child\\nis_a: HP:1 ! Parent\\n"
-    >>> parse_ontology(text)
-    Ontology(version='2025-01-16', names={'HP:2': 'Child'}, parents={'HP:2': ['HP:1']})
+    >>> found = parse_ontology(text)
+    >>> found.version, found.names, found.parents
+    ('2025-01-16', {'HP:2': 'Child'}, {'HP:2': ['HP:1']})
     """
     header, *stanzas = text.split("\n\n[")
     found = re.search(r"^data-version: (?:.*/)?(\S+)$", header, re.MULTILINE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fedkge import __version__
+from fedkge.accounting.validity import faults
 from fedkge.audit.metrics import LEVEL
 from fedkge.configuration import OPTIONS, Configuration, Mark, kebab
 from fedkge.report.document import (
@@ -53,7 +54,9 @@ def gather(run: Path, copy: Copy = "shareable", beside: Sequence[Path] = ()) -> 
         format=FORMAT,
         copy=copy,
         run=_facts(run, configuration),
-        verdict=decide(attacks.rows, claim, audit, attacks.level) if copy == "for-owner" else promise_alone(claim),
+        verdict=decide(attacks.rows, claim, audit, attacks.level)
+        if copy == "for-owner"
+        else promise_alone(claim, void=ledger is not None and any(map(faults, ledger.promises.values()))),
         claim=claim,
         attacks=attacks,
         audit=audit,

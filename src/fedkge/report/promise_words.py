@@ -38,6 +38,7 @@ FAULTS = {
     ),
     FaultKind.UNKNOWN_SCHEDULE: "noise schedule {} is not known here, so nothing is known about its privacy",
     FaultKind.WRONG_PAYMENT: "the mechanism cannot be paid by the rule {}",
+    FaultKind.NO_BUDGET: "noise follows earlier releases, and without a budget nothing bounds what that costs",
     FaultKind.UNSOUND_ACCOUNTANT: "the accountant {} is not sound",
     FaultKind.OTHER_NEIGHBOURS: "accountants count for neighbours that add or remove one triple, the promise says {}",
     FaultKind.NO_PROOF: "the mechanism {} names no proof",

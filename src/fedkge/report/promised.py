@@ -62,11 +62,11 @@ def gather_claim(run: Path, ledger: Ledger | None, configuration: Configuration)
         delta=promise.delta,
         limit_fpr=LIMIT_FPR,
         limit_tpr=limit,
-        meaning=" ".join((*([] if faults(promise) else [GUARANTEE]), _meaning(name, limit))) if proved else "",
+        meaning="" if faults(promise) else f"{GUARANTEE} {_meaning(name, limit)}",
         guessing=tuple(_guessing(clients)),
         copies=tuple(_held(run, ledger.promises)),
         facts=(*fact_rows(promise.facts), *_paid_facts(ledger, name)),
-        warnings=(*described(configuration).cautions, *_warnings(promise, clients)),
+        warnings=(*described(configuration).cautions, *_warnings(promise, clients), *_void(ledger.promises, name)),
         trusted=trusted(configuration, promised=True),
         released=(*released(configuration), *([FIGURES] if ledger.extras(name) else [])),
         not_covered=not_covered(configuration, promise.facts.names),
@@ -177,6 +177,14 @@ def gather_paid(ledger: Ledger | None) -> tuple[PaidFigure, ...]:
         )
         for one in kept_metrics(ledger)
     )
+
+
+def _void(promises: Mapping[str, Promise], shown: str) -> Iterator[str]:
+    """Why promises of other clients are no guarantee, where that is not said of the shown one already."""
+    for client, promise in promises.items():
+        found = [fault for fault in faults(promise) if fault not in faults(promises[shown])]
+        if found:
+            yield f"No promise of {client} holds: {'; '.join(map(fault_words, found))}."
 
 
 def gather_spending(ledger: Ledger | None, configuration: Configuration) -> tuple[Spending, ...]:

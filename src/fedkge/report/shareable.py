@@ -119,6 +119,7 @@ OWNERS: Mapping[str, str] = {
     "config.toml": "a keyed digest of the data",
     "data.key": "with it digests can be tried out",
     "metrics.jsonl": "exact metrics",
+    "rounds.jsonl": "at a server: the losses of sites without a defence",
     "ledger.jsonl": "keyed digests of the data; the ledger to pass on has none",
     "attacks.json": "attacks on private triples",
     "exposed.json": "private triples by name",

@@ -104,9 +104,11 @@ def decide(rows: Sequence[AttackRow], claim: Claim, audit: Audit, level: float =
     )
 
 
-def promise_alone(claim: Claim, level: float = LEVEL) -> Verdict:
-    """The head of a shareable copy: the promise alone, because measurements are for the owner."""
-    if claim.epsilon is not None:
+def promise_alone(claim: Claim, level: float = LEVEL, void: bool = False) -> Verdict:
+    """The head of a shareable copy: the promise alone, because measurements are for the owner. `void`: a promise in the
+    ledger is no guarantee, whatever its epsilon says.
+    """
+    if claim.epsilon is not None and not void:
         kind, sentence = "promise", f"Promise: epsilon {epsilon(claim.epsilon)} at delta {small(claim.delta or 0.0)}."
     elif claim.clients:
         kind, sentence = "no promise", "No promise: the epsilon in the ledger is not a guarantee."
