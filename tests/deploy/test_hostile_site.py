@@ -227,7 +227,7 @@ def test_an_upload_that_lies_about_its_numbers_is_left_out(
     assert run(wire, tmp_path) == "finished"
     assert notes(tmp_path).count("a-mallory was left out") == ROUNDS
     assert notes(tmp_path).isprintable()
-    lines = (tmp_path / "server" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "server" / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
     losses = [json.loads(line).get("loss") for line in lines]
     assert all(loss is None or abs(loss) < 1e6 for loss in losses)
 

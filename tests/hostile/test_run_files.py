@@ -292,7 +292,7 @@ def test_options_of_another_kind(key: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("value", ["5", "0", "false", "[1]", "{a = 1}", "1979-05-27"])
 def test_a_defence_that_is_no_name(value: str, tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"[privacy]\ndefence = {value}\n")
-    with pytest.raises(ConfigurationError, match=r"defence: expected (a name|no switch), got"):
+    with pytest.raises(ConfigurationError, match=r"defence: expected (a name|a value), got"):
         parse(read_toml(tmp_path / "run.toml"))
 
 
@@ -421,6 +421,6 @@ def test_the_model_of_other_names_is_refused(trained: Path, shards: Any, tmp_pat
     tensors, facts = load_tensors(target / "model.safetensors")
     tensors["own/client-0"] = tensors["own/client-0"] + 10**6
     save_tensors(target / "model.safetensors", tensors, facts)
-    with pytest.raises(RunError, match=r"model\.safetensors: expected different places below"):
+    with pytest.raises(RunError, match=r"model\.safetensors: expected different row numbers below"):
         open_run(target, data=shards)
     assert RunDirectory(target).read_metrics()

@@ -6,6 +6,8 @@ import math
 
 TINY = 1e-7
 """8.0 must not become 8.01 because a computer holds it as 8.000000000000002."""
+WHOLE = 1e9
+"""From here on decimals say nothing; a file that was tampered with may hold such numbers."""
 
 
 def share(value: float | None) -> str:
@@ -47,20 +49,20 @@ def epsilon(value: float | None) -> str:
     """
     if value is None or math.isinf(value):
         return "unbounded"
-    return _two_decimals(math.ceil(100 * value - TINY) / 100)
+    return _two_decimals(value if value >= WHOLE else math.ceil(100 * value - TINY) / 100)
 
 
 def at_least(value: float) -> str:
     """A lower bound: rounded down, so that it never says more than was shown.
 
-    >>> at_least(3.489), at_least(0.0)
-    ('3.48', '0')
+    >>> at_least(3.489), at_least(0.0), at_least(1e15)
+    ('3.48', '0', '1e+15')
     """
-    return _two_decimals(math.floor(100 * value + TINY) / 100)
+    return _two_decimals(value if value >= WHOLE else math.floor(100 * value + TINY) / 100)
 
 
 def _two_decimals(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{value:g}" if value >= WHOLE else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def small(value: float) -> str:
