@@ -132,6 +132,13 @@ def test_a_path_does_as_well_as_a_run(run: fk.Run, shards: fk.Shards) -> None:
     assert fk.report(str(run.directory)).verdict == run.report().verdict
 
 
+def test_a_run_on_a_graph_from_memory_says_that_it_needs_the_graph(run: fk.Run) -> None:
+    assert run.directory is not None
+    for verb in (fk.open_run, fk.resume):
+        with pytest.raises(ConfigurationError, match=r"expected the run's data at 'synthetic'.* as data="):
+            verb(run.directory)
+
+
 def test_a_run_in_memory_says_what_it_needs(shards: fk.Shards) -> None:
     run = fk.train(shards, **OPTIONS)
     for verb in (run.attack, run.report, run.audit, run.export):

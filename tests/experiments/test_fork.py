@@ -107,7 +107,7 @@ def test_a_fork_aggregates_by_the_registered_rule(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("adversary", ["client-0", "client-2"])
-def test_any_client_can_have_the_client(run: Run, adversary: str) -> None:
+def test_any_client_can_be_the_adversary(run: Run, adversary: str) -> None:
     client = ForkedClient(run, 2, adversary)
     for number in (2, 3):
         received = client.submit(rows_of(run, number, "uploads", adversary))
@@ -129,7 +129,7 @@ def test_a_dishonest_upload_has_its_share_of_the_mean_and_no_more(run: Run) -> N
     np.testing.assert_array_equal(received[others], honest[others])
 
 
-def test_the_client_holds_its_clients_relations_only(run: Run) -> None:
+def test_a_forked_client_holds_its_own_relations_only(run: Run) -> None:
     assert run.directory is not None
     client = ForkedClient(run, 3, ADVERSARY)
     own = Transcript(run.directory).read(3, Parties.of(ADVERSARY)).private[ADVERSARY]["relations"]

@@ -93,6 +93,7 @@ def test_who_looks_cannot_be_widened(recorded):
         with pytest.raises((AttributeError, TypeError)):
             setattr(parties, attribute, value)
     assert not hasattr(parties, "__dict__")
+    assert {name for name in dir(parties) if not name.startswith("_")} == {"clients", "hold", "of", "server"}
     assert isinstance(parties.clients, frozenset)
     recorded[0].read(1, parties).uploads.update({"client-1": {}})
     assert set(recorded[0].read(1, parties).uploads) == {"client-0"}

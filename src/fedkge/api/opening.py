@@ -92,12 +92,24 @@ def reopen(directory: RunDirectory, data: Data | None) -> tuple[Configuration, t
             f"{directory.path / CONFIG} was changed after the run began; restore it (only "
             f"{', '.join(sorted(map(kebab, marked(Mark.MAY_CHANGE))))} may change), or start a new run"
         )
-    given = shards_of(configuration.data.source if data is None else data, configuration).graphs
+    given = _data_of(directory.path, configuration).graphs if data is None else shards_of(data, configuration).graphs
     if not provenance.get(NUMBERED):
         given = in_public_order(given, configuration)
     graphs, canaries = insert_canaries(given, configuration, directory.path)
     check_same_data(directory, provenance, graphs)
     return configuration, graphs, canaries
+
+
+def _data_of(path: Path, configuration: Configuration) -> Shards:
+    """The data that a run names; a graph that was given in Python has a name only, and cannot be found again."""
+    source = configuration.data.source
+    try:
+        return shards_of(source, configuration)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{path}: expected the run's data at {source!r}, got this: {error}. In Python, pass the same graph or "
+            "shards as data="
+        ) from None
 
 
 def _with_kept_names(
