@@ -89,7 +89,7 @@ class Preview:
         share = 100 * self.sole_mentions / max(1, self.triples)
         alone = f"{self.sole_mentions:,} of {self.triples:,} triples ({share:.1f} %) are the only mention of a name"
         if self.configuration.privacy.names == "listed":
-            return "from a list: they tell nothing about triples, if the list was made without looking at them"
+            return "from a list: they reveal nothing about triples, if the list was made without looking at triples"
         if self.name_threshold is not None:
             (names, triples), least = self.staying, self.name_threshold
             home = f"about {names:,} of {self.entities.names:,} names, and {triples:,} triples with one, stay out"
