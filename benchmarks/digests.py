@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import platform
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -25,6 +27,7 @@ import numpy as np
 
 import fedkge as fk
 from benchmarks.report import RESULTS
+from fedkge.store.state_folder import VARIABLE
 
 TABLE = RESULTS / "digests" / "before.json"
 MODELS = ("transe", "rotate", "distmult", "complex")
@@ -195,16 +198,34 @@ def main(arguments: list[str]) -> int:
         "--table", type=Path, default=TABLE, help="the JSON file (default: results/digests/before.json)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a table that exists")
+    parser.add_argument("--page", type=Path, metavar="AFTER", help="write README.md: --table beside the table AFTER")
     options = parser.parse_args(arguments)
+    if options.page:
+        return _write_page(options.table, options.page)
     chosen = [name for name in CELLS if not options.cell or any(text in name for text in options.cell)]
     problem = _problem(options, chosen)
     if problem:
         print(problem, file=sys.stderr)
         return 2
     began = time.process_time()
-    code = _compare(options.table, chosen) if options.check else _write(options.table, chosen)
+    with _own_state():
+        code = _compare(options.table, chosen) if options.check else _write(options.table, chosen)
     print(f"{len(chosen)} cells, {time.process_time() - began:.0f} CPU-seconds")
     return code
+
+
+@contextmanager
+def _own_state() -> Iterator[None]:
+    """A state folder for this command: the user's own keys and witnesses are not touched."""
+    before = os.environ.get(VARIABLE)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
 
 
 def _problem(options: argparse.Namespace, chosen: Sequence[str]) -> str:
@@ -225,6 +246,34 @@ def _write(path: Path, names: Sequence[str]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"environment": _environment(), "cells": made}, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _write_page(before: Path, after: Path) -> int:
+    """Both tables side by side as Markdown, beside the first; 1 if a cell differs."""
+    first, second = (json.loads(path.read_text(encoding="utf-8"))["cells"] for path in (before, after))
+    rows, different = [], 0
+    for name in sorted({**first, **second}, key=[*CELLS, *first, *second].index):
+        one, two = first.get(name), second.get(name)
+        different += one != two
+        shown = [each["sha256"][:16] if each else "none" for each in (one, two)]
+        spent = ", ".join(dict.fromkeys(two["epsilon"].values())) if two else ""
+        rows.append(f"| {name} | `{shown[0]}` | `{shown[1]}` | {'yes' if one == two else '**no**'} | {spent} |")
+    lines = [
+        "# Same bits: digests of models before and after the rebuilding",
+        "",
+        "Each cell is a small federation, trained under research seeds. A digest is the SHA-256 over all tensors of",
+        "the final model, shortened to 16 digits. `same` also compares the spent epsilon and the test MRR, digit by digit.",
+        "",
+        f"`python -m benchmarks digests --page benchmarks/results/digests/{after.name}` writes this page.",
+        f"{different} of {len(rows)} cells differ.",
+        "",
+        f"| cell | {before.stem} | {after.stem} | same | epsilon spent |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    (before.parent / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    return int(different > 0)
 
 
 def _compare(path: Path, names: Sequence[str]) -> int:

@@ -69,3 +69,26 @@ def test_without_a_table_or_a_cell_nothing_is_trained(tmp_path: Path) -> None:
 
 def test_the_stored_table_has_every_cell() -> None:
     assert list(json.loads(digests.TABLE.read_text())["cells"]) == list(digests.CELLS)
+
+
+def test_the_page_has_both_tables_and_says_what_differs(tmp_path: Path, written: Path) -> None:
+    table = json.loads(written.read_text(encoding="utf-8"))
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    before.write_text(json.dumps(table), encoding="utf-8")
+    after.write_text(json.dumps(table), encoding="utf-8")
+    assert digests.main(["--table", str(before), "--page", str(after)]) == 0
+    assert "0 of 1 cells differ" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    for cell in table["cells"].values():
+        cell["sha256"] = "0" * 64
+    after.write_text(json.dumps(table), encoding="utf-8")
+    assert digests.main(["--table", str(before), "--page", str(after)]) == 1
+    assert "**no**" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_stored_page_is_that_of_the_stored_tables() -> None:
+    folder = digests.TABLE.parent
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    for name in ("before.json", "after.json"):
+        cells = json.loads((folder / name).read_text(encoding="utf-8"))["cells"]
+        assert all(f"`{cell['sha256'][:16]}`" in page for cell in cells.values())
+    assert "0 of 100 cells differ" in page
