@@ -261,8 +261,9 @@ def _write_page(before: Path, after: Path) -> int:
     lines = [
         "# Same bits: digests of models before and after the rebuilding",
         "",
-        "Each cell is a small federation, trained under research seeds. A digest is the SHA-256 over all tensors of",
-        "the final model, shortened to 16 digits. `same` also compares the spent epsilon and the test MRR, digit by digit.",
+        "Each cell is a small federation, trained under research seeds. A digest is the SHA-256 over all tensors",
+        "of the final model, shortened to 16 digits. `same` also compares the spent epsilon and the test MRR, digit",
+        "by digit.",
         "",
         f"`python -m benchmarks digests --page benchmarks/results/digests/{after.name}` writes this page.",
         f"{different} of {len(rows)} cells differ.",
