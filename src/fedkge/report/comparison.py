@@ -31,6 +31,7 @@ class ComparedRun:
     model: str
     strategy: str
     defence: str
+    defended: bool
     promised: float | None
     epsilon: float | None
     delta: float | None
@@ -131,6 +132,7 @@ def _compared(number: int, document: Document) -> ComparedRun:
         model=document.run.model,
         strategy=document.run.strategy,
         defence=document.run.defence,
+        defended=document.run.defended,
         promised=document.claim.promised,
         epsilon=document.claim.epsilon,
         delta=document.claim.delta,

@@ -42,6 +42,8 @@ class RunFacts:
     clients: int
     strategy: str
     defence: str
+    defended: bool
+    """Whether its clients promise anything."""
     rounds: int
     victim: str
     adversary: str

@@ -33,6 +33,7 @@ from fedkge.report.utility import gather_utility
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
 from fedkge.runs.account import open_account
+from fedkge.runs.released import is_defended
 from fedkge.runs.run import RunDirectory, check_has_data, scorer_of
 
 LIBRARIES = ("numpy", "numba", "scipy", "dp-accounting")
@@ -100,6 +101,7 @@ def _facts(run: Path, configuration: Configuration) -> RunFacts:
         clients=configuration.data.clients,
         strategy=configuration.federation.strategy,
         defence=configuration.privacy.defence,
+        defended=is_defended(configuration),
         rounds=configuration.training.rounds,
         victim=configuration.experiment.victim,
         adversary=configuration.experiment.adversary,

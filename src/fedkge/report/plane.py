@@ -24,14 +24,13 @@ def draw_plane(comparison: Comparison) -> str:
         for run in comparison.runs:
             if run.both is None or run.auc is None:
                 continue
-            defended = run.defence != "none"
             spread = [[run.auc.value - run.auc.low], [run.auc.high - run.auc.value]]
             axes.errorbar(
                 [run.both],
                 [run.auc.value],
                 yerr=spread,
-                color=SERIES[0] if defended else SERIES[1],
-                marker="o" if defended else "s",
+                color=SERIES[0] if run.defended else SERIES[1],
+                marker="o" if run.defended else "s",
                 markersize=6,
                 linewidth=1,
                 capsize=2,
