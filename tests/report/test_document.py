@@ -102,7 +102,7 @@ def test_a_defended_run_says_what_it_claims_and_that_its_noise_can_be_repeated(d
     assert [client.within for client in claim.clients] == [True, True]
     assert document.spending[0].rounds == (1, 2, 3)
     assert claim.mechanism.startswith("recommended")
-    assert any("counts and its answers together" in warning for warning in claim.warnings)
+    assert any("combine its counts and its responses" in warning for warning in claim.warnings)
     assert ["One response alone is right with a chance of 99." in line for line in claim.guessing] == [True]
     assert "shows less than an ordinary triple" in document.limits[0]
     assert dict(claim.facts)["copy"].startswith("noisy counts of scale ")

@@ -1,7 +1,8 @@
 """How data is recognised again without telling what it is: HMAC-SHA256 under a key that stays with its holder.
 
-A plain hash of private triples is a release with epsilon infinity: whoever knows all triples but one tries the rest. So
-every digest of data is keyed. There are two keys, both files with permissions 0600 that no export and no report holds:
+A plain hash of private triples is a release with epsilon infinity: an adversary who knows all other triples can try the
+missing one. So every digest of data is keyed. There are two keys. Both are files with permissions 0600, and no export
+and no report contains them:
 
 - `data.key` in a run directory, made with the run. Its digest stands in config.toml; `resume` and `open_run` compare
   it, so that a run is never continued or judged on other data.
@@ -9,7 +10,7 @@ every digest of data is keyed. There are two keys, both files with permissions 0
   compares it, so that the epsilons of two runs on the same triples add up.
 
 Guarantee: without the key, a digest tells nothing about the data (HMAC-SHA256 is a pseudo-random function). Two digests
-under one key tell whether their data is the same. Whoever has the key can try triples out.
+under one key tell whether their data is the same. The holder of the key can try triples.
 """
 
 from __future__ import annotations

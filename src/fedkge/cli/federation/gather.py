@@ -24,7 +24,7 @@ def gather(
 ) -> None:
     """Join the runs of the server and all sites into one run.
 
-    You can attack and audit the joined run. Whoever makes it sees everything.
+    You can attack and audit the joined run. The person who makes it sees everything.
     """
     path = gathering.gather(read_federation(federation), [read_site(site) for site in sites], out)
     if as_json:

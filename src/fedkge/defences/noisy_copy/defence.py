@@ -22,16 +22,16 @@ MOST_EPSILON = 500.0
 STEPS = "--defence noisy-steps"
 
 SEEN = (
-    "Whoever sees a noisy copy can use its counts and its answers together. See below what a guess about one triple is "
-    "worth, and how much of each graph the copies hold."
+    "An adversary who sees a noisy copy can combine its counts and its responses. This report says how well such an "
+    "adversary guesses one triple, and how much of each graph the copies contain."
 )
 RANDOM_CANARIES = (
-    "Random canaries are hardly ever asked about, so attacks and an audit on them say little about ordinary triples: "
-    "train with `--canary-source likely`, read design B, and judge by epsilon."
+    "A noisy copy hardly ever asks about random canaries. So attacks and an audit on them say little about ordinary "
+    "triples: train with `--canary-source likely`, read design B, and judge by epsilon."
 )
 NOT_ASKED = (
-    "A canary is a random triple, and a noisy copy asks for likely ones: it shows less than an ordinary triple gives "
-    "away. Read design B beside."
+    "A canary is a random triple, but a noisy copy asks about likely triples. So a canary shows less than an ordinary "
+    "triple reveals. Read the results of design B too."
 )
 
 
