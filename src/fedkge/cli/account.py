@@ -13,26 +13,29 @@ from fedkge.base.errors import ConfigurationError
 EXAMPLE = (
     "Examples: fedkge account --batch 4096 --triples 90000 --sigma 1 --steps 1000 (what it costs); "
     "fedkge account --batch 4096 --triples 90000 --epsilon 8 --steps 22 --rounds 30 --plot spending.svg (the noise "
-    "that a budget needs); fedkge account --mechanism copy --epsilon 4 (what a guess about a triple is worth under a "
-    "noisy copy); fedkge account runs/a runs/b (what two runs on the same data have spent together)"
+    "that a budget needs); fedkge account --mechanism copy --epsilon 4 (how well an adversary guesses a triple "
+    "under a noisy copy); fedkge account runs/a runs/b (what two runs on the same data have spent together)"
 )
 
 COPY = "copy"
 PLAN, MECHANISM, SHOW = "A plan", "The mechanism's own numbers", "What to show"
 NOT_SOUND, NOT_PRIVATE = "NOT SOUND", "NOT PRIVATE"
-Runs = Annotated[list[Path] | None, typer.Argument(help="Run directories: what they have spent. Without: cost a plan.")]
+Runs = Annotated[list[Path] | None, typer.Argument(help="Run directories. Without them, the cost of a plan.")]
 Batch = Annotated[int | None, typer.Option(help="Expected size of a batch.", rich_help_panel=PLAN)]
 Triples = Annotated[int | None, typer.Option(help="Public number of triples of the client.", rich_help_panel=PLAN)]
-Sigma = Annotated[float | None, typer.Option(help="Noise multiplier: deviation over clip.", rich_help_panel=PLAN)]
-Epsilon = Annotated[
-    float | None, typer.Option(help="Instead of --sigma: a budget; prints the noise it needs.", rich_help_panel=PLAN)
+Sigma = Annotated[
+    float | None, typer.Option(help="Noise multiplier: standard deviation over clip norm.", rich_help_panel=PLAN)
 ]
-Steps = Annotated[int, typer.Option(min=1, help="Noisy steps, per round.", rich_help_panel=PLAN)]
-Rounds = Annotated[int, typer.Option(min=1, help="Rounds.", rich_help_panel=PLAN)]
+Epsilon = Annotated[
+    float | None, typer.Option(help="Budget, instead of --sigma: prints the noise that it needs.", rich_help_panel=PLAN)
+]
+Steps = Annotated[int, typer.Option(min=1, help="Number of noisy steps in each round.", rich_help_panel=PLAN)]
+Rounds = Annotated[int, typer.Option(min=1, help="Number of rounds.", rich_help_panel=PLAN)]
 Delta = Annotated[
     float | None,
     typer.Option(
-        help="Delta; default the smaller of 1e-5 and 1/(10 triples), or what the runs promised.", rich_help_panel=PLAN
+        help="Delta. Without it, the smaller of 1e-5 and 1/(10 triples), or the delta of the runs.",
+        rich_help_panel=PLAN,
     ),
 ]
 AllowLargeDelta = Annotated[
@@ -41,39 +44,45 @@ AllowLargeDelta = Annotated[
 Mechanism = Annotated[
     str,
     typer.Option(
-        metavar="dense|adafest|ptr|published|copy", help="Which rows get noise; or a noisy copy.", rich_help_panel=PLAN
+        metavar="dense|adafest|ptr|published|copy",
+        help="Mechanism: which rows get noise, or a noisy copy.",
+        rich_help_panel=PLAN,
     ),
 ]
-Decay = Annotated[float, typer.Option(help="Factor by which the noise falls each round.", rich_help_panel=MECHANISM)]
+Decay = Annotated[float, typer.Option(help="Factor on the noise after each round.", rich_help_panel=MECHANISM)]
 SelectionShare = Annotated[
     float, typer.Option(help="Adafest: share of 1/sigma^2 that pays for selection.", rich_help_panel=MECHANISM)
 ]
 SigmaR = Annotated[
     float | None,
-    typer.Option("--sigma-r", help="Ptr: noise of the arg max; default --sigma.", rich_help_panel=MECHANISM),
+    typer.Option("--sigma-r", help="Ptr: noise of the guess. Without it, --sigma.", rich_help_panel=MECHANISM),
 ]
 SigmaP = Annotated[
     float | None,
-    typer.Option("--sigma-p", help="Ptr: noise of the test; default --sigma.", rich_help_panel=MECHANISM),
+    typer.Option("--sigma-p", help="Ptr: noise of the test. Without it, --sigma.", rich_help_panel=MECHANISM),
 ]
 DeltaT = Annotated[
     float | None,
     typer.Option(
-        "--delta-t", help="Ptr: chance that a test passes wrongly; default half of delta.", rich_help_panel=MECHANISM
+        "--delta-t",
+        help="Ptr: probability that a test passes wrongly. Without it, half of delta.",
+        rich_help_panel=MECHANISM,
     ),
 ]
 Passed = Annotated[float, typer.Option(help="Published: share of tests that pass.", rich_help_panel=MECHANISM)]
 AccountantName = Annotated[
-    str | None, typer.Option(metavar="pld|rdp", help="Who counts; default pld, or as promised.", rich_help_panel=SHOW)
+    str | None,
+    typer.Option(metavar="pld|rdp", help="Accountant. Without it, pld, or that of the runs.", rich_help_panel=SHOW),
 ]
 PassOn = Annotated[
     Path | None,
-    typer.Option(help="Write the run's ledger as others may read it, without digests of data.", rich_help_panel=SHOW),
+    typer.Option(help="Write a copy of the run's ledger for others, without digests of data.", rich_help_panel=SHOW),
 ]
 Plot = Annotated[
-    Path | None, typer.Option(help="Draw epsilon over rounds: FILE.svg, .png or .pdf.", rich_help_panel=SHOW)
+    Path | None,
+    typer.Option(help="Draw epsilon over the rounds to this .svg, .png or .pdf file.", rich_help_panel=SHOW),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.", rich_help_panel=SHOW)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.", rich_help_panel=SHOW)]
 
 
 def account(
@@ -98,13 +107,13 @@ def account(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Epsilon: of a plan, for a budget, or of runs that were trained.
+    """Compute the epsilon of a plan or of runs, or the noise for a budget.
 
-    (epsilon, delta) bounds what anyone can learn about one triple of a client.
-    The adversary sees every step, not only the uploads; batches are Poisson.
-    Smaller is safer; above 10 or so the bound says little.
-    It also says what a guess about one triple is worth at even odds.
-    The paper's formulas are shown beside, labelled: they are not sound.
+    (epsilon, delta) bounds what an adversary can learn about one triple of a client. The adversary sees every step, not
+    only the uploads. Batches are Poisson samples. A smaller epsilon is safer; above 10 the bound says little.
+
+    The command also says how often an adversary guesses one triple right, starting from even odds. It shows the paper's
+    formulas too, with a label: they are not sound.
     """
     from fedkge.accounting.curves import check_plot_path  # noqa: PLC0415 (heavy, like all that follows)
     from fedkge.accounting.deltas import chosen_delta  # noqa: PLC0415

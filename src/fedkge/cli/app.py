@@ -51,7 +51,7 @@ class Fedkge(VerbGroup):
         "evaluate": Verb("fedkge.cli.evaluate", "Rank the held-out triples of a run: MRR, Hits@k and AMRI."),
         "predict": Verb("fedkge.cli.predict", "Complete a triple: find its best tails or its best heads."),
         "attack": Verb("fedkge.cli.attack", "Run inference attacks on a recorded run and show how well each one does."),
-        "account": Verb("fedkge.cli.account", "Epsilon: of a plan, for a budget, or of runs that were trained."),
+        "account": Verb("fedkge.cli.account", "Compute the epsilon of a plan or of runs, or the noise for a budget."),
         "audit": Verb("fedkge.cli.audit", "Compute a lower bound of epsilon and compare it with the run's claim."),
         "report": Verb("fedkge.cli.report", "Write the privacy report: one copy to share, one for the owner."),
         "compare": Verb("fedkge.cli.compare", "Compare runs: claimed and audited epsilon, strongest attack, utility."),
