@@ -23,7 +23,8 @@ from fedkge.defences import parse
 from fedkge.experiments.attacking.active import CIA_ATTACKS
 from fedkge.experiments.experiment import AttackPlan, fitting_attacks, run_attacks
 from fedkge.models import ModelShape, make_scorer
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import Run
 from paper.cells import Key
 from paper.grid import digest_of
 from paper.settings import Settings, default_folder

@@ -41,7 +41,8 @@ from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.shards import summarise
 from fedkge.graph.split import Shards, split
-from fedkge.runs.run import RunDirectory, shape_of
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import shape_of
 
 WIDTH, SITES, SEED = 128, 3, 7
 SEEDS = (7, 8, 9, 10, 11)

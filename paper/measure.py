@@ -24,7 +24,8 @@ from fedkge.experiments.outcomes import with_few_curves
 from fedkge.graph import Graph
 from fedkge.graph.datasets import load
 from fedkge.graph.split import Shards, split
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import Run
 from fedkge.store.durable_files import write_atomically
 from paper.cells import Cell, Key
 from paper.crossings import crossings, defences_of, spent_after

@@ -31,7 +31,7 @@ from fedkge.mechanisms.fest import Fest
 from fedkge.mechanisms.metrics import NoisyMean
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.mechanisms.plan import StepPlan
-from fedkge.runs import run
+from fedkge.runs import directory
 from fedkge.store.state_folder import VARIABLE
 
 TRIPLES = 3400
@@ -132,7 +132,7 @@ class Releases:
             (advance, "noisy_size"),
             (name_release, "released_names"),
             (ledger_chain, "fresh_token"),
-            (run, "fresh_token"),
+            (directory, "fresh_token"),
         ):
             patch.setattr(module, name, self._function(name, getattr(module, name)))
         salt = SimpleNamespace(token_hex=self._function("salt", secrets.token_hex))

@@ -21,7 +21,7 @@ from fedkge import __version__
 from fedkge.api.training import resume, start
 from fedkge.defences import parse
 from fedkge.models import MODELS
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from paper.grid import Files, Task, Tell, digest_of, watch_grid
 from paper.watching import Rounds
 

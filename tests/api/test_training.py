@@ -15,7 +15,7 @@ from fedkge.api.training import open_run, resume, train
 from fedkge.base.errors import ConfigurationError, NumericalError, RunError
 from fedkge.federation.messages import RankingMetrics
 from fedkge.federation.observer import Observer
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.transcript import Transcript
 from fedkge.store.durable_files import load_tensors, save_tensors
 

@@ -21,7 +21,7 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Evaluate, Fit, Goodbye, Hello, Upload
 from fedkge.federation.observer import Observer
 from fedkge.federation.training import Federation
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.state_file import StateFile
 from tests.machines import another_machine
 from tests.short_runs import SHORT

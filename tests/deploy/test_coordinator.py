@@ -22,7 +22,7 @@ from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import encode
 from fedkge.federation.messages import Align, Aligned, Failure, Invite, Upload
 from fedkge.report.shareable import is_listed
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.store.durable_files import load_tensors
 from tests.deploy.small import (
     DEFENDED,

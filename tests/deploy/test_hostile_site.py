@@ -19,7 +19,7 @@ from fedkge.deploy.site_settings import parse_site
 from fedkge.deploy.status import read_status
 from fedkge.deploy.wire import decode, encode
 from fedkge.federation.messages import Accept, Aligned, Failure, Goodbye, Greeting, Sharing, Upload
-from fedkge.runs.run import MODEL
+from fedkge.runs.directory import MODEL
 from fedkge.store.durable_files import load_tensors
 from tests.base.test_private_files import open_to_others
 from tests.deploy.every_message import joined, parts

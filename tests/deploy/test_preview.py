@@ -18,7 +18,7 @@ from fedkge.deploy.site_graph import canonical_site, raw_graph
 from fedkge.deploy.site_settings import parse_site, read_site
 from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 
 SITE = """
 name = "north"

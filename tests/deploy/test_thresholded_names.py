@@ -19,7 +19,7 @@ from fedkge.deploy.site_settings import read_site
 from fedkge.graph import Graph
 from fedkge.graph.split import Shards, summarise
 from fedkge.mechanisms.events import Names, Size
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from tests.deploy.small import InOneProcess, small_layout
 
 PRIVACY = {"defence": "recommended", "epsilon": 16.0}

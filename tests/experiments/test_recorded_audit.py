@@ -19,7 +19,8 @@ from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
-from fedkge.runs.run import LEDGER, Run
+from fedkge.runs.directory import LEDGER
+from fedkge.runs.run import Run
 
 SHARDS = split(synthetic_graph(entities=300, relations=6, triples=1500, seed=1), clients=2, by="entity", overlap=0.6)
 OPTIONS: dict[str, Any] = {

@@ -18,8 +18,9 @@ from fedkge.experiments.recorded_views import recorded_view
 from fedkge.experiments.targets import draw_targets, pool_of
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.round import Rows
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.run import Run
 from fedkge.runs.view import Adversary, Piece, View
 from tests.experiments.test_recorded_views import SHARDS, tiny
 

@@ -27,7 +27,7 @@ from fedkge.federation.messages import Evaluate, Fit
 from fedkge.graph.split import split
 from fedkge.graph.synthetic import synthetic_graph
 from fedkge.runs.account import open_account
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.store.data_key import read_key
 from fedkge.store.durable_files import load_tensors
 from tests.short_runs import short

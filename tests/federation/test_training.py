@@ -10,7 +10,8 @@ from fedkge.models import MODELS, Embedding, Tables, initial_tables, make_scorer
 from fedkge.models.embedding import initial_rows
 from fedkge.models.negatives import Negatives
 from fedkge.models.training import Trainer, TrainingOptions
-from fedkge.runs.run import RunDirectory, provenance_of, shape_of
+from fedkge.runs.directory import RunDirectory, provenance_of
+from fedkge.runs.run import shape_of
 from fedkge.store.randomness import client_generator, server_generator
 from tests.short_runs import short
 

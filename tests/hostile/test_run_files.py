@@ -31,8 +31,8 @@ from fedkge.deploy.status import Status, read_status
 from fedkge.experiments.experiment import AttackPlan, run_attacks
 from fedkge.experiments.recorded_audit import run_audit
 from fedkge.report.gather import gather
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.round import Parties
-from fedkge.runs.run import RunDirectory
 from fedkge.runs.transcript import Transcript
 from fedkge.runs.vectors.exporting import export_vectors
 from fedkge.runs.vectors.reading import read_vectors

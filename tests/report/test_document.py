@@ -28,7 +28,7 @@ from fedkge.report import gather, json_schema
 from fedkge.report.document import FORMAT, ClientClaim
 from fedkge.report.promise_words import mechanism_sentence
 from fedkge.report.promised import _guessing
-from fedkge.runs.run import provenance_of
+from fedkge.runs.directory import provenance_of
 from fedkge.store.data_key import DataKey
 from tests.accounting.complete import FACTS
 

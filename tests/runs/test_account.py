@@ -19,7 +19,7 @@ from fedkge.experiments.claim import claim_of
 from fedkge.report.gather import gather
 from fedkge.runs import account
 from fedkge.runs.account import continue_account, open_account
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.state_file import load_state
 from fedkge.store.durable_files import beside, write_tensors_beside
 from tests.federation.crash_runs import DEFENCES

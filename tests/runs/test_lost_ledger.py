@@ -14,7 +14,7 @@ from fedkge.defences.budgeted import Budgeted
 from fedkge.defences.planning import client_defence
 from fedkge.federation.observer import Observer
 from fedkge.runs.account import open_account
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from tests.defences.test_defence import client_of, defended
 from tests.machines import another_machine
 

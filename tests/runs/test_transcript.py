@@ -9,8 +9,9 @@ from fedkge.base.errors import ConfigurationError, RunError
 from fedkge.federation.messages import Failure
 from fedkge.federation.server import Server, ServerPlan
 from fedkge.federation.training import Federation
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.round import Parties
-from fedkge.runs.run import RunDirectory, shape_of
+from fedkge.runs.run import shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 from tests.short_runs import Mischief, make_clients, short
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load
 
 from fedkge.base.errors import RunError
 from fedkge.graph import Vocabulary
-from fedkge.runs.run import RunDirectory, escape, unescape
+from fedkge.runs.directory import RunDirectory, escape, unescape
 from fedkge.store.durable_files import (
     StorageError,
     load_tensors,

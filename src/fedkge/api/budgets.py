@@ -12,7 +12,7 @@ from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.api.opening import RunLike, opened
 from fedkge.base.tabular import ByClient, Row
 from fedkge.report.promise_words import why_not_private
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)

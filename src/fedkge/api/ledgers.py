@@ -15,7 +15,8 @@ from fedkge.api.opening import RunLike, directory_of
 from fedkge.base.errors import ConfigurationError, PrivacyError, RunError
 from fedkge.defences import chosen_defence
 from fedkge.runs.account import open_account
-from fedkge.runs.run import Run, RunDirectory, check_has_data
+from fedkge.runs.directory import RunDirectory, check_has_data
+from fedkge.runs.run import Run
 from fedkge.store.data_key import key_name
 from fedkge.store.durable_files import make_folder, write_atomically
 

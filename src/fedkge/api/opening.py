@@ -22,8 +22,9 @@ from fedkge.graph.shards import client_names
 from fedkge.graph.shards_on_disk import holds_shards, load_shards
 from fedkge.graph.split import Shards, split
 from fedkge.runs.account import open_account
+from fedkge.runs.directory import CONFIG, MODEL, NUMBERED, RunDirectory, check_has_data, check_same_data
 from fedkge.runs.model_file import check_model
-from fedkge.runs.run import CONFIG, MODEL, NUMBERED, Run, RunDirectory, check_has_data, check_same_data
+from fedkge.runs.run import Run
 
 Data: TypeAlias = str | Graph | Shards
 """A name or path, a graph, or shards that were split before."""

@@ -26,7 +26,8 @@ from fedkge.mechanisms.metrics import NoisyMean, cost_of, shares_of
 from fedkge.mechanisms.noise import NoiseSource
 from fedkge.models import Embedding
 from fedkge.runs.account import continue_account
-from fedkge.runs.run import SITES, Run, RunDirectory
+from fedkge.runs.directory import SITES, RunDirectory
+from fedkge.runs.run import Run
 
 SPLIT = "test"
 STREAM = 0x6D72

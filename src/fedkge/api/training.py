@@ -26,7 +26,7 @@ from fedkge.graph.shards import client_names
 from fedkge.graph.split import Shards
 from fedkge.runs import run as runs
 from fedkge.runs.account import open_account
-from fedkge.runs.run import CONFIG, RunDirectory, provenance_of
+from fedkge.runs.directory import CONFIG, RunDirectory, provenance_of
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.randomness import fresh_seed
 

@@ -18,7 +18,8 @@ from fedkge.cli.tables import grid, say
 from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence
 from fedkge.report.promise_words import NEIGHBOURS
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import Run
 
 
 def warn(configuration: Configuration) -> None:

@@ -17,7 +17,8 @@ from fedkge.cli.tables import print_json, print_line, say, stdout
 from fedkge.configuration import Configuration
 from fedkge.experiments.live import LiveAttacks
 from fedkge.federation.observer import Observer, Observers
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import Run
 from fedkge.trackers import make_tracker
 
 JsonOfRounds: TypeAlias = Annotated[

@@ -31,7 +31,7 @@ from fedkge.graph import Graph
 from fedkge.graph.ordered import ordered
 from fedkge.graph.restricted import restricted
 from fedkge.runs.account import continue_account
-from fedkge.runs.run import RunDirectory, provenance_of
+from fedkge.runs.directory import RunDirectory, provenance_of
 from fedkge.runs.transcript import recorded_rounds
 from fedkge.store.randomness import fresh_seed
 

@@ -44,7 +44,8 @@ from fedkge.federation.messages import (
 )
 from fedkge.federation.server import RoundReport, Server, ServerPlan
 from fedkge.graph import Vocabulary
-from fedkge.runs.run import AT_THE_SITES, MODEL, RunDirectory, scorer_of, shape_of
+from fedkge.runs.directory import AT_THE_SITES, MODEL, RunDirectory
+from fedkge.runs.run import scorer_of, shape_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 from fedkge.store.durable_files import make_folder, write_atomically
 from fedkge.store.randomness import fresh_seed

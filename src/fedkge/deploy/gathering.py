@@ -38,8 +38,9 @@ from fedkge.graph.shards import client_names, summarise
 from fedkge.graph.shards_on_disk import save_shards
 from fedkge.graph.split import Shards
 from fedkge.runs.account import continue_account, open_account
+from fedkge.runs.directory import LAST_ROUNDS, NUMBERED, SITES, RunDirectory, provenance_of
 from fedkge.runs.round import Messages, Parties, Round, Rows, Shared
-from fedkge.runs.run import LAST_ROUNDS, NUMBERED, SITES, Run, RunDirectory, provenance_of
+from fedkge.runs.run import Run
 from fedkge.runs.state_file import saved_release
 from fedkge.runs.transcript import Transcript
 from fedkge.store.durable_files import make_folder, write_atomically

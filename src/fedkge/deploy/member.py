@@ -42,7 +42,7 @@ from fedkge.federation.messages import (
     Share,
     Upload,
 )
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.store.durable_files import make_folder
 
 LOG = log_of("fedkge.site")

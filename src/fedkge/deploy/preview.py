@@ -24,7 +24,7 @@ from fedkge.deploy.site_settings import SiteSettings
 from fedkge.graph import HEAD, TAIL, Graph
 from fedkge.graph.restricted import mentions, sole_mentions
 from fedkge.runs.account import open_account
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.state_file import saved_release
 
 

@@ -31,7 +31,7 @@ from fedkge.deploy.request_keys import fingerprint, read_public_key, read_signin
 from fedkge.deploy.status import FINISHED, Status, read_status
 from fedkge.deploy.status_lines import StatusLines
 from fedkge.federation.checkpoints import Checkpoint
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.store.durable_files import write_atomically
 
 POLL_SECONDS = 0.5

@@ -7,8 +7,8 @@ import numpy as np
 from fedkge.deploy.admission import Admission
 from fedkge.federation.client import Client
 from fedkge.federation.messages import Finish, Fit, Upload
+from fedkge.runs.directory import LAST_ROUNDS, RunDirectory
 from fedkge.runs.round import Round
-from fedkge.runs.run import LAST_ROUNDS, RunDirectory
 from fedkge.runs.transcript import Transcript
 
 

@@ -13,7 +13,8 @@ from fedkge.defences.release import Release
 from fedkge.experiments.recorded_views import shard_of
 from fedkge.experiments.targets import Targets, triple_keys
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
-from fedkge.runs.run import Run, RunDirectory
+from fedkge.runs.directory import RunDirectory
+from fedkge.runs.run import Run
 from fedkge.runs.state_file import saved_release
 
 

@@ -11,7 +11,7 @@ from fedkge.accounting.ledger import Ledger
 from fedkge.accounting.overwritten import overwritten_runs
 from fedkge.accounting.validity import Fault, faults
 from fedkge.runs.account import open_account
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from fedkge.federation.client import Client, ClientPlan
 from fedkge.federation.messages import Fit, Upload
 from fedkge.models import Embedding, Tables
 from fedkge.models.tables import Table
+from fedkge.runs.directory import CHECKPOINTS
 from fedkge.runs.round import Parties, Rows
-from fedkge.runs.run import CHECKPOINTS, Run
+from fedkge.runs.run import Run
 from fedkge.runs.state_file import saved_release
 from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript

@@ -29,7 +29,8 @@ from fedkge.experiments.targets import Targets
 from fedkge.experiments.targets.canaries import with_triples
 from fedkge.federation.training import Federation
 from fedkge.graph import Graph, Triples
-from fedkge.runs.run import Run, RunDirectory, provenance_of
+from fedkge.runs.directory import RunDirectory, provenance_of
+from fedkge.runs.run import Run
 from fedkge.runs.vectors import start_vectors
 from fedkge.store.durable_files import load_tensors, make_folder, raw_bytes, save_tensors
 

@@ -32,8 +32,9 @@ from fedkge.graph import Graph, Vocabulary, no_triples
 from fedkge.graph.shards import client_names
 from fedkge.models.tables import Table
 from fedkge.runs.account import continue_account
+from fedkge.runs.directory import LAST_ROUNDS, RunDirectory
 from fedkge.runs.round import Shared
-from fedkge.runs.run import LAST_ROUNDS, Run, RunDirectory, shape_of
+from fedkge.runs.run import Run, shape_of
 from fedkge.runs.strategies import make_strategy
 from fedkge.runs.transcript import Transcript, recorded_rounds
 

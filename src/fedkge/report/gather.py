@@ -33,8 +33,9 @@ from fedkge.report.utility import gather_utility
 from fedkge.report.verdict import decide, promise_alone
 from fedkge.report.wording import IN_OWNERS_COPY, NO_FIGURE_PAID, SHAREABLE_LIMITS, limits, seed_note
 from fedkge.runs.account import open_account
+from fedkge.runs.directory import RunDirectory, check_has_data
 from fedkge.runs.released import is_defended
-from fedkge.runs.run import RunDirectory, check_has_data, scorer_of
+from fedkge.runs.run import scorer_of
 
 LIBRARIES = ("numpy", "numba", "scipy", "dp-accounting")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fedkge.accounting.ledger import FILE_NAME as LEDGER
 from fedkge.accounting.passing_on import ledger_to_pass_on
-from fedkge.runs.run import ENTITIES, MODEL, RELATIONS
+from fedkge.runs.directory import ENTITIES, MODEL, RELATIONS
 from fedkge.runs.vectors.exporting import ENDINGS, FORMATS, export_vectors
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from fedkge.base.numbers import share, signed
 from fedkge.configuration import Configuration
 from fedkge.report.document import Utility, UtilityRow
 from fedkge.report.wording import NOT_RANKED
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.released import is_defended
-from fedkge.runs.run import RunDirectory
 
 PRIVATE_CONTROL = "popularity, epsilon 1"
 

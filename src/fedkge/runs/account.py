@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from fedkge.accounting.ledger import Ledger
 from fedkge.base.errors import PrivacyError, RunError
 from fedkge.defences import chosen_defence
-from fedkge.runs.run import LAST_ROUNDS, RunDirectory
+from fedkge.runs.directory import LAST_ROUNDS, RunDirectory
 from fedkge.runs.state_file import is_drawn, load_state, unknown_state
 from fedkge.store.durable_files import PARTIAL, START_AGAIN, fingerprint, load_facts
 from fedkge.store.result_files import Count, check_shape

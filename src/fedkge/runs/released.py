@@ -10,7 +10,7 @@ from fedkge.configuration import Configuration
 from fedkge.defences import chosen_defence, promised_defence
 from fedkge.defences.defence import Description
 from fedkge.defences.release import Holding
-from fedkge.runs.run import RunDirectory
+from fedkge.runs.directory import RunDirectory
 from fedkge.runs.state_file import saved_release
 
 

@@ -22,7 +22,7 @@ from fedkge.experiments.targets import Bits, Membership, Pool, Targets, draw_can
 from fedkge.experiments.targets.files import read_targets, write_targets
 from fedkge.experiments.targets.real import draw_real, without_triples
 from fedkge.graph import HEAD, RELATION, TAIL, Graph, Triples, Vocabulary
-from fedkge.runs.run import client_names
+from fedkge.graph.shards import client_names
 
 CANARIES = "canaries.jsonl"
 CALIBRATION_SHARE = 0.2

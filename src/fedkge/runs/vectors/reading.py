@@ -17,8 +17,9 @@ from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.streams import decoded_lines
 from fedkge.models import make_scorer
 from fedkge.models.tables import Table
+from fedkge.runs.directory import CONFIG, MODEL, RunDirectory
 from fedkge.runs.round import Shared
-from fedkge.runs.run import CONFIG, MODEL, RunDirectory, shape_of
+from fedkge.runs.run import shape_of
 from fedkge.store.durable_files import read_tensor
 
 Vectors: TypeAlias = Mapping[Shared, Mapping[str, Table]]
