@@ -18,6 +18,7 @@ from fedkge.experiments.experiment import Progress
 from fedkge.experiments.recorded_audit import RunAudit, reach, release_names, run_audit
 from fedkge.report.promise_words import fault_words
 from fedkge.report.wording import asked_about
+from fedkge.runs.strategies import strategy_of
 
 DEFAULTS = {"canaries": 1000, "canary-source": "victim"}
 """What an audit sets where training has other defaults, unless it is told otherwise."""
@@ -148,7 +149,8 @@ def check_limit(
 
 def check_strategy(configuration: Configuration, attacks: Sequence[str]) -> None:
     """Refuse, before training, a federation in which an audit's attacks have nothing to see."""
-    if configuration.federation.strategy != "fede" and not (attacks and set(attacks) <= set(release_names())):
+    seen_in_releases = attacks and set(attacks) <= set(release_names())
+    if not strategy_of(configuration).exchanges_entities and not seen_in_releases:
         raise ConfigurationError(
             f"the attacks of an audit need shared entities, got strategy {configuration.federation.strategy!r}: leave "
             "--strategy out, or look at a noisy copy alone with --attack copy"
