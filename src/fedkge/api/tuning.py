@@ -23,8 +23,7 @@ from fedkge.defences import OPTIONS, chosen_defence, parse
 from fedkge.evaluation.ranks import weighted_metrics
 from fedkge.graph import Graph, no_triples
 from fedkge.graph.split import Shards
-from fedkge.models import make_scorer
-from fedkge.runs.run import shape_of
+from fedkge.runs.run import scorer_of
 
 METRIC = "both.realistic.mrr"
 """What is made as large as possible: the filtered MRR of the validation triples, both sides, all clients together."""
@@ -141,7 +140,7 @@ def default_space(configuration: Configuration) -> dict[str, Range | Choice]:
         "negatives": Choice((32, 64, 128, 256)),
         "temperature": Choice((0.0, 0.5, 1.0)),
     }
-    distance = make_scorer(configuration.model.name, shape_of(configuration)).comparison.is_distance
+    distance = scorer_of(configuration).comparison.is_distance
     own: dict[str, Range | Choice] = (
         {"margin": Range(2.0, 24.0)} if distance else {"regularisation": Range(1e-8, 1e-3, log=True)}
     )

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from fedkge.cli.tables import grid
 from fedkge.evaluation import weighted_metrics
 from fedkge.runs.run import Run
-from fedkge.runs.strategies import make_strategy
+from fedkge.runs.strategies import strategy_of
 
 METRICS = {
     "tail\nMRR": "tail.realistic.mrr",
@@ -68,7 +68,7 @@ def human_bytes(count: float) -> str:
 
 def message_bytes(run: Run) -> dict[str, int]:
     """The size of one upload (and of one broadcast) of each client; empty where nothing is shared."""
-    strategy = make_strategy(run.configuration.federation.strategy)
+    strategy = strategy_of(run.configuration)
     if strategy.pooled:
         return {}
     sizes = {}

@@ -32,8 +32,7 @@ from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets
 from fedkge.experiments.white_box import white_box_scores
 from fedkge.graph import HEAD, RELATION, TAIL, Triples
-from fedkge.models import make_scorer
-from fedkge.runs.run import Run, shape_of
+from fedkge.runs.run import Run, scorer_of
 from fedkge.runs.view import Adversary, View
 from fedkge.store.durable_files import write_atomically
 from fedkge.store.result_files import read_audit_file
@@ -161,7 +160,7 @@ def fitting(configuration: Configuration) -> tuple[str, ...]:
     >>> "upload-difference" in fitting(Configuration.of(model="distmult"))
     True
     """
-    model = make_scorer(configuration.model.name, shape_of(configuration)).name
+    model = scorer_of(configuration).name
     suits = [attack for attack in ATTACKS.values() if model in (attack.needs.models or (model,))]
     return (
         *(attack.name for attack in suits if not attack.needs.published),

@@ -35,11 +35,11 @@ from fedkge.experiments.targets.canaries import CANARIES
 from fedkge.experiments.targets.files import read_targets
 from fedkge.graph import HEAD, RELATION, TAIL, Side, Triples
 from fedkge.mechanisms.clipping import Clip, PerTriple
-from fedkge.models import Embedding, Tables, initial_tables, make_scorer
+from fedkge.models import Embedding, Tables, initial_tables
 from fedkge.models.per_triple import Differentiator, TripleGradients, TripleLoss
 from fedkge.models.tables import Ids, Table
 from fedkge.runs.round import Parties
-from fedkge.runs.run import Run, shape_of
+from fedkge.runs.run import Run, scorer_of, shape_of
 from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript
 from fedkge.store.randomness import client_generator
@@ -187,7 +187,7 @@ def _first_relations(run: Run) -> Table | None:
     if options.training.init or options.experiment.seed is None:
         return None
     shape, number = shape_of(options), run.clients.index(options.experiment.victim)
-    scorer, generator = make_scorer(options.model.name, shape), client_generator(options.experiment.seed, number, 0)
+    scorer, generator = scorer_of(options), client_generator(options.experiment.seed, number, 0)
     return initial_tables(scorer, shape, len(shard.entities), len(shard.relations), generator).relations
 
 
@@ -245,7 +245,7 @@ def _differentiator(before: Tables, options: Configuration, inside: bool) -> Dif
     both: tuple[Side, ...] = ("tail", "head")
     sides = both if options.training.corrupt == "both" else (options.training.corrupt,)
     loss = TripleLoss(sides if inside else (), options.training.temperature)
-    embedding = Embedding(make_scorer(options.model.name, shape_of(options)), before, options.model.margin)
+    embedding = Embedding(scorer_of(options), before, options.model.margin)
     return Differentiator(embedding, loss, options.training.negatives if inside else 0, CHUNK)
 
 

@@ -8,7 +8,7 @@ from fedkge.defences import check_defence
 from fedkge.federation.aggregation import make_aggregation
 from fedkge.models.optimisers import OPTIMISERS
 from fedkge.runs.run import scorer_of
-from fedkge.runs.strategies import make_strategy
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import recorded_rounds
 
 
@@ -18,7 +18,7 @@ def check_training(configuration: Configuration) -> None:
     >>> check_training(Configuration.of(model="transe"))
     """
     scorer_of(configuration)
-    make_strategy(configuration.federation.strategy)
+    strategy_of(configuration)
     make_aggregation(configuration.federation.aggregation)
     look_up(OPTIMISERS, configuration.training.optimiser, "optimiser")
     recorded_rounds(configuration.experiment.record, configuration.training.rounds)

@@ -12,7 +12,7 @@ from fedkge.defences.name_release import NameFiles, with_released_names
 from fedkge.defences.planning import client_defence
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
-from fedkge.runs.strategies import make_strategy, pool
+from fedkge.runs.strategies import pool, strategy_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,4 +52,4 @@ def released_shards(
 
 def trained_shards(shards: Sequence[Graph], configuration: Configuration) -> Sequence[Graph]:
     """What clients train on: their shards, or one graph of all of them."""
-    return (pool(shards),) if make_strategy(configuration.federation.strategy).pooled else shards
+    return (pool(shards),) if strategy_of(configuration).pooled else shards

@@ -35,7 +35,7 @@ from fedkge.runs.account import continue_account
 from fedkge.runs.directory import LAST_ROUNDS, RunDirectory
 from fedkge.runs.round import Shared
 from fedkge.runs.run import Run, shape_of
-from fedkge.runs.strategies import make_strategy
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.transcript import Transcript, recorded_rounds
 
 WATCHED = "both.realistic.mrr"
@@ -63,7 +63,7 @@ class Federation:
         self._directory = directory
         self._checkpoint = Checkpoint(directory.checkpoints) if directory else None
         self._observer = observer or Observer()
-        self._strategy = make_strategy(configuration.federation.strategy)
+        self._strategy = strategy_of(configuration)
         self._record = recorded_rounds(configuration.experiment.record, configuration.training.rounds)
         self._names = NameFiles(directory.path / FOLDER if directory else None)
         cores = configuration.training.threads or available_cores()

@@ -11,7 +11,7 @@ from fedkge.base.errors import RunError
 from fedkge.configuration import Configuration
 from fedkge.graph import Graph
 from fedkge.graph.shards import client_names
-from fedkge.models import ModelShape, make_scorer
+from fedkge.runs.run import scorer_of
 from fedkge.store.durable_files import Tensors
 
 
@@ -26,8 +26,7 @@ def check_model(
     ...
     fedkge.base.errors.RunError: model.safetensors: expected whole numbers own/client-0 of shape (2,), got none; ...
     """
-    shape = ModelShape(configuration.model.dimension, configuration.model.margin, configuration.model.norm)
-    scorer = make_scorer(configuration.model.name, shape)
+    scorer = scorer_of(configuration)
     widths = scorer.entity_width(configuration.model.dimension), scorer.relation_width(configuration.model.dimension)
     if "entities" in tensors:
         _table(tensors, "entities", (names[0], widths[0]), path)

@@ -27,7 +27,7 @@ from fedkge.models.rotate import RotatE
 from fedkge.models.tables import Table
 from fedkge.runs.round import Shared
 from fedkge.runs.run import Run
-from fedkge.runs.strategies import make_strategy
+from fedkge.runs.strategies import strategy_of
 from fedkge.runs.vectors.reading import KINDS, SINGULAR, relations_beside
 from fedkge.store.durable_files import safetensors_parts
 
@@ -86,7 +86,7 @@ def _of_client(run: Run, client: str) -> Named:
 
 def _agreed(run: Run) -> Named:
     """The tables that the strategy keeps equal on all clients."""
-    strategy = make_strategy(run.configuration.federation.strategy)
+    strategy = strategy_of(run.configuration)
     named: Named = {}
     if "entities" in run.tensors:
         named["entities"] = (list(run.entities), run.tensors["entities"])

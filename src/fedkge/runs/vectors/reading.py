@@ -15,11 +15,10 @@ from fedkge.base.plain_files import open_plain, parse_json
 from fedkge.configuration import Configuration
 from fedkge.graph import Graph, Vocabulary
 from fedkge.graph.streams import decoded_lines
-from fedkge.models import make_scorer
 from fedkge.models.tables import Table
 from fedkge.runs.directory import CONFIG, MODEL, RunDirectory
 from fedkge.runs.round import Shared
-from fedkge.runs.run import shape_of
+from fedkge.runs.run import scorer_of
 from fedkge.store.durable_files import read_tensor
 
 Vectors: TypeAlias = Mapping[Shared, Mapping[str, Table]]
@@ -38,7 +37,7 @@ def start_vectors(configuration: Configuration, graphs: Sequence[Graph]) -> Vect
         raise DataError(
             f"{configuration.training.init}: none of its names occurs in the data: are these of another graph?"
         )
-    scorer, dimension = make_scorer(configuration.model.name, shape_of(configuration)), configuration.model.dimension
+    scorer, dimension = scorer_of(configuration), configuration.model.dimension
     widths = {"entities": scorer.entity_width(dimension), "relations": scorer.relation_width(dimension)}
     for kind, rows in vectors.items():
         width = next((len(row) for row in rows.values()), widths[kind])
